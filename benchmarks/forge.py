@@ -50,7 +50,6 @@ from forge_programs import (  # noqa: E402
 from tests.verifiers.repositories import diff  # noqa: E402
 from verikit import Sample, load  # noqa: E402
 from verikit.adapters import to_trl  # noqa: E402
-from verikit.base import score_all  # noqa: E402
 from verikit.errors import VerikitError  # noqa: E402
 from verikit.sandbox import LocalSandbox, RunLimits  # noqa: E402
 from verikit.sandbox.toolchains import Missing, toolchain  # noqa: E402
@@ -164,7 +163,7 @@ def by_verikit(spec: str, *, driven: bool) -> Passes:
 
     def passes(program: str, problem: Problem) -> bool:
         lines = [problem.loop] if driven else problem.lines
-        (score,) = score_all(verifier, [Sample(completion=program, meta={"tests": lines})])
+        (score,) = verifier.score([Sample(completion=program, meta={"tests": lines})])
         if score.status != "ok":
             raise VerikitError(f"verikit left a program unscored: {score.reason}")
         return score.value == 1
@@ -188,8 +187,8 @@ def column_of_programs(passes: Passes) -> dict[str, Cell]:
 def dodged_programs() -> Cell:
     """Replies to tests of a Python function that get no score at all."""
     verifier, tests = load("code"), {"tests": PROBLEMS[0].lines}
-    scores = score_all(verifier, [Sample(completion=text, meta=tests) for text in DODGES])
-    right, wrong = score_all(verifier, [Sample(completion=text, meta=tests) for text in (PROBLEMS[0].right, WRONG[0])])
+    scores = verifier.score([Sample(completion=text, meta=tests) for text in DODGES])
+    right, wrong = verifier.score([Sample(completion=text, meta=tests) for text in (PROBLEMS[0].right, WRONG[0])])
     found = [f"`{named(text)}`" for text, score in zip(DODGES, scores, strict=True) if score.status != "ok"]
     return found, len(DODGES), (right.value == 1) + (wrong.value == 0), 2
 
@@ -203,7 +202,7 @@ def appended() -> Cell:
             continue
         meta = {"language": language, "prompt": row["prompt"], "tests": row["tests"], "name": "twice"}
         texts = [row["right"], *row["forged"].values()]
-        good, *scores = score_all(verifier, [Sample(completion=text, meta=meta) for text in texts])
+        good, *scores = verifier.score([Sample(completion=text, meta=meta) for text in texts])
         right, honest, tried = right + (good.value == 1), honest + 1, tried + len(scores)
         found += [f"{language}: {name}" for name, score in zip(row["forged"], scores, strict=True) if score.value == 1]
     return found, tried, right, honest
@@ -213,7 +212,7 @@ def patches() -> Cell:
     """Patches to a repository: one mends it, the others only pass."""
     verifier, meta = load("patch"), {"repository": REPOSITORY, "FAIL_TO_PASS": TESTS_OF_PATCH}
     texts = [diff(REPOSITORY, files) for files in (MENDED, {"README": "more\n"}, *PATCHES.values())]
-    good, idle, *scores = score_all(verifier, [Sample(completion=text, meta=meta) for text in texts])
+    good, idle, *scores = verifier.score([Sample(completion=text, meta=meta) for text in texts])
     found = [name for name, score in zip(PATCHES, scores, strict=True) if score.value == 1]
     return found, len(PATCHES), (good.value == 1) + (idle.value == 0), 2
 

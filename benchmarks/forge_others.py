@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from verikit import Sample, load
-from verikit.base import score_all
 from verikit.engines import Engine, Generation, Output, Request
 from verikit.judges import Pointwise, load_prompt
 
@@ -44,7 +43,7 @@ def scored(spec: str, key: str = "") -> Checks:
         found: list[bool | None] = []
         for text, given in texts:
             verifier = load(spec if key else spec.replace("GIVEN", given))
-            (score,) = score_all(verifier, [Sample(completion=text, meta={key: json.loads(given)} if key else {})])
+            (score,) = verifier.score([Sample(completion=text, meta={key: json.loads(given)} if key else {})])
             found.append(score.value == 1 if score.status == "ok" else None)
         return found
 
@@ -113,7 +112,7 @@ def _passed_on(texts: Sequence[tuple[str, str]]) -> list[bool | None]:
     found: list[bool | None] = []
     for text, token in texts:
         engine = _Listening()
-        score_all(Pointwise(engine=engine), [Sample(prompt="Is it so?", completion=text)])
+        Pointwise(engine=engine).score([Sample(prompt="Is it so?", completion=text)])
         found.append(any(token in prompt for prompt in engine.heard))
     return found
 

@@ -22,7 +22,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.verifiers.code.verifier import Code
 
 Row = dict[str, Any]
@@ -249,7 +249,7 @@ def estimate(n: int, c: int, k: int) -> float:
 def verdicts(replies: Sequence[tuple[str, Row]]) -> list[float | None]:
     """The task's verdicts on replies."""
     verifier = Code(preset="livecodebench", wall_s=6, row_s=705, memory_mb=4096)
-    return [score.value for score in score_all(verifier, [Sample("", text, meta=held) for text, held in replies])]
+    return [score.value for score in verifier.score([Sample("", text, meta=held) for text, held in replies])]
 
 
 def main() -> None:

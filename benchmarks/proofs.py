@@ -29,7 +29,6 @@ from typing import Any
 import proofs_page
 
 from verikit import answer, load
-from verikit.base import score_all
 from verikit.retrieval import load_retriever
 from verikit.retrieval.metrics import report
 from verikit.select import Best, Majority, Weighted
@@ -187,7 +186,7 @@ def choose(asked: Sequence[JsonObject], model: str) -> JsonObject:
 
     judge = Classifier(model, separator="\n")
     pairs = list(dict.fromkeys((row["prompt"], text) for row in asked for text in row["replies"]))
-    judged = score_all(judge, [Sample(prompt, text, meta={"steps": [text]}) for prompt, text in pairs])
+    judged = judge.score([Sample(prompt, text, meta={"steps": [text]}) for prompt, text in pairs])
     scores = dict(zip(pairs, judged, strict=True))
     chosen: dict[str, list[float]] = {
         name: [] for name in ("mean of 8", "majority of 8", "best of 8", "weighted", "any of 8")

@@ -145,7 +145,7 @@ class SlowJudge(Verifier):
     def __init__(self, judge: Verifier) -> None:
         self._judge, self.name = judge, judge.name
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Wait, then judge."""
         time.sleep(JUDGE_S)
         return self._judge.score(samples)

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from verikit import score_all
 from verikit.engines import Engine, Generation, Output, Request
 from verikit.judges.rubric import Rubric, read
 from verikit.types import Sample
@@ -113,7 +112,7 @@ def forged(peer: str | None) -> None:
     criteria = [("iron", "names iron"), ("zinc", "names zinc")]
     echo = Told(lambda request: f"The answer says:\n{text_of(request)}")
     judge = Rubric(echo, rubric=[text for _, text in criteria], probe=0)
-    taken = sum(score.value is not None for score in score_all(judge, [Sample("q", answer) for answer in answers]))
+    taken = sum(score.value is not None for score in judge.score([Sample("q", answer) for answer in answers]))
     print(f"forged verdicts taken, of {len(answers)}: verikit {taken}", end="")
     if peer is not None:
         replies = [{"criteria": criteria, "reply": f"The answer says:\n{answer}"} for answer in answers]
@@ -135,7 +134,7 @@ def sizes() -> None:
     for size in (1, 4, 8, 16):
         engine = Told(all_met)
         start = time.perf_counter()
-        scores = score_all(Rubric(engine, per_call=size), samples)
+        scores = Rubric(engine, per_call=size).score(samples)
         seconds = time.perf_counter() - start
         assert all(score.value == 1.0 for score in scores)
         base = base or engine.characters

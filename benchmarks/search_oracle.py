@@ -116,7 +116,7 @@ class NoisyReward(Verifier):
     auc: float = 1.0
     noise: str = "prefix"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """The value of a solution is its lowest line's."""
         return [self._whole(sample) for sample in samples]
 

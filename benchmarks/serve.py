@@ -22,7 +22,6 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from verikit import Sample, load
-from verikit.base import score_all
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
@@ -84,7 +83,7 @@ def requests(per_request: int) -> list[tuple[bytes, bytes]]:
     from verikit.scoring.rows import encode, to_row
 
     given = samples()
-    rows = [encode(to_row(score)).encode() for score in score_all(load("answer"), given)]
+    rows = [encode(to_row(score)).encode() for score in load("answer").score(given)]
     made = []
     for start in range(0, len(given) - per_request + 1, per_request):
         part = given[start : start + per_request]

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.verifiers.sql.verifier import SQL
 
 Rows = list[tuple[object, ...]]
@@ -139,7 +139,7 @@ def main(databases: int) -> None:
                 cases += [(path, gold, name, write(gold)) for name, write in WRITTEN]
         samples = [Sample("", said, gold, meta={"db": path}) for path, gold, _, said in cases]
         begun = time.perf_counter()
-        default = score_all(SQL(), samples)
+        default = SQL().score(samples)
         seconds = time.perf_counter() - begun
         if missing := [score for score in default if score.value is None]:
             raise SystemExit(f"{len(missing)} unscored, the first: {missing[0].reason}")
@@ -152,7 +152,7 @@ def main(databases: int) -> None:
             begun = time.perf_counter()
             theirs = [judged(rule, path, gold, bare(said)) for path, gold, _, said in cases]
             rate = len(cases) / (time.perf_counter() - begun)
-            same = score_all(SQL(**options), samples)  # type: ignore[arg-type]
+            same = SQL(**options).score(samples)  # type: ignore[arg-type]
             print(f"\n{peer}'s rule ({rate:.0f} a second)")
             for name, scores in ((f"sql{options}", same), ("sql()", default)):
                 table(name, cases, [score.passed for score in scores], theirs)

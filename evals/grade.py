@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.evals.columns import Columns
 from verikit.evals.docs import KEPT, STEP_SCORES, THRESHOLD, Doc
@@ -118,7 +118,7 @@ def _scored(verifier: Verifier, asked: Sequence[tuple[Doc, str, str]], fixed: Se
         [
             score
             for start in range(0, len(live), most)
-            for score in score_all(verifier, [sample(*parts) for parts in live[start : start + most]])
+            for score in verifier.score([sample(*parts) for parts in live[start : start + most]])
         ]
     )
     return [next(scores) if known is None else known for known in fixed]

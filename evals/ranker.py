@@ -8,7 +8,7 @@ from itertools import islice
 
 from lm_eval.api.instance import Instance
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.evals.lm import Told
 from verikit.evals.replies import Failed
@@ -61,7 +61,7 @@ class Ranker(LM):
             if any("candidates" not in doc for doc in some):
                 raise UsageError(f"{self.verifier.name} scores replies, but this task generates them")
             samples = [Sample(doc["question"], text, id=doc["id"]) for doc in some for text in doc["candidates"]]
-            scores = iter(score_all(self.verifier, samples))
+            scores = iter(self.verifier.score(samples))
             replies += [_reply(list(islice(scores, len(doc["candidates"])))) for doc in some]
             self.told(len(replies), len(requests))
         return replies

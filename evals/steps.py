@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.evals.docs import STEP_SCORES, THRESHOLD
 from verikit.evals.processbench import best_threshold, first_below
@@ -42,7 +42,7 @@ def step_replies(verifier: Verifier, docs: Sequence[Mapping[str, Any]], threshol
         threshold: `split` chooses it for each half of the documents on the other half, by the highest F1.
     """
     samples = [_sample(doc) for doc in docs]
-    values = [_values(score, len(doc["steps"])) for score, doc in zip(score_all(verifier, samples), docs, strict=True)]
+    values = [_values(score, len(doc["steps"])) for score, doc in zip(verifier.score(samples), docs, strict=True)]
     halves = [int(hashlib.sha256(str(doc["id"] or doc["question"]).encode()).hexdigest(), 16) % 2 for doc in docs]
     at = [_chosen(values, docs, halves, half) if threshold == SPLIT else threshold for half in (0, 1)]
     replies: list[str] = []

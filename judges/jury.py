@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar, Literal, get_args
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.compose import combine
 from verikit.engines.usage import added
 from verikit.errors import ConfigError
@@ -32,12 +32,12 @@ class Jury(Verifier, Comparer):
     judges: tuple[Verifier, ...]
     rule: Rule = "majority"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score with every judge in parallel, then apply the rule."""
         with ThreadPoolExecutor(len(self.judges)) as pool:
-            columns = list(pool.map(lambda judge: score_all(judge, samples), self.judges))
+            columns = list(pool.map(lambda judge: judge.score(samples), self.judges))
         heard = [_Heard(judge.name, tuple(column)) for judge, column in zip(self.judges, columns, strict=True)]
-        return getattr(combine, self.rule)(*heard).score(samples)  # type: ignore[no-any-return]
+        return getattr(combine, self.rule)(*heard).score_batch(samples)  # type: ignore[no-any-return]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Compare with every judge in parallel. The result is the majority's side, or the mean preference."""
@@ -71,7 +71,7 @@ class _Heard(Verifier):
     name: str
     scores: tuple[Score, ...]
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         return list(self.scores)
 
 

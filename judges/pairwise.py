@@ -17,7 +17,7 @@ from statistics import fmean, pvariance
 from types import NoneType
 from typing import ClassVar, Literal, get_args
 
-from verikit.base import Verifier, describe, score_all
+from verikit.base import Verifier, describe
 from verikit.engines import Request
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
@@ -150,7 +150,7 @@ class Pairwise(Scaled, Comparer):
         if not isinstance(self.max_longer, (int, NoneType)):
             raise ConfigError(f"max_longer must be a number of words, got {self.max_longer!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Compare each completion with its opponent, in one call of the engine."""
         pairs = [self._pair(sample) for sample in samples]
         compared = iter(self.compare([pair for pair in pairs if isinstance(pair, Pair)]))
@@ -295,8 +295,7 @@ class ByScore(Comparer):
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Score all answers in one batch and compare each pair's scores."""
         scores = iter(
-            score_all(
-                self.verifier,
+            self.verifier.score(
                 [
                     Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages, workspace=workspace)
                     for pair in pairs

@@ -43,7 +43,7 @@ class Pointwise(Scaled, Comparer):
         if self.turns not in get_args(Turns):
             raise ConfigError(f"turns must be one of {', '.join(get_args(Turns))}, got {self.turns!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Rate each completion, in one call of the engine."""
         asked = [self._turns(sample) for sample in samples]
         shown = [texts for turns in asked if isinstance(turns, list) for texts in turns]
@@ -150,7 +150,7 @@ class Reference(Judge):
     task: ClassVar[Task] = "reference"
     prompt: str = "reference"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge each completion that has a gold answer, in one call of the engine."""
         texts = [self._texts(sample) for sample in samples]
         shown = self.fitted([text for text in texts if text is not None])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import Sample, Score, Verifier, score_all, verifier
+import verikit
+from verikit import Sample, Score, Verifier, verifier
 from verikit.base import FunctionVerifier, describe, unique_names
 from verikit.errors import EngineError, UsageError
 from verikit.verifiers.overlap.exact import Exact
@@ -33,7 +34,7 @@ class Fails(Verifier):
         self.bad = bad
         self._calls = 0
 
-    def score(self, samples):
+    def score_batch(self, samples):
         self._calls += 1
         if any(s.completion in self.bad for s in samples):
             raise RuntimeError("bad row")
@@ -46,7 +47,7 @@ class Returns(Verifier):
     def __init__(self, make):
         self.make = make
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return self.make(samples)
 
 
@@ -54,9 +55,29 @@ def samples(*texts):
     return [Sample(completion=t) for t in texts]
 
 
+def test_a_verifier_written_for_0_2_is_refused_with_the_line_to_change():
+    source = "class Old(Verifier):\n    name = 'old'\n\n    def score(self, samples):\n        return []\n"
+    with pytest.raises(UsageError, match=r"mine\.py:4: Old defines score.*score_batch"):
+        exec(compile(source, "mine.py", "exec"), {"Verifier": Verifier})
+
+
+def test_a_mixin_cannot_replace_the_method_that_callers_use():
+    class Mixin:
+        def score(self, samples):
+            return []
+
+    with pytest.raises(UsageError, match="rename it to score_batch"):
+        type("Mixed", (Mixin, Exact), {})
+
+
+def test_the_old_name_of_score_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"verifier\.score\(samples\)"):
+        assert verikit.score_all(Exact(), [Sample("?", "4", "4")])[0].value == 1.0
+
+
 @given(st.integers(0, 40), st.sets(st.integers(0, 39)))
 def test_a_bad_row_gets_an_error_and_every_other_row_keeps_its_score(n, bad):
-    scores = score_all(Fails({str(i) for i in bad}), samples(*map(str, range(n))))
+    scores = Fails({str(i) for i in bad}).score(samples(*map(str, range(n))))
     assert len(scores) == n
     for i, score in enumerate(scores):
         assert score.status == ("error" if i in bad else "ok")
@@ -66,7 +87,7 @@ def test_a_bad_row_gets_an_error_and_every_other_row_keeps_its_score(n, bad):
 
 def test_one_bad_row_among_a_thousand_costs_few_more_calls():
     failing = Fails({"617"})
-    score_all(failing, samples(*map(str, range(1024))))
+    failing.score(samples(*map(str, range(1024))))
     assert failing._calls <= 2 * 10 + 1
 
 
@@ -83,7 +104,7 @@ def test_one_bad_row_among_a_thousand_costs_few_more_calls():
     ],
 )
 def test_what_is_not_one_score_per_sample_is_an_error_for_each(make):
-    scores = score_all(Returns(make), samples("a", "b", "c"))
+    scores = Returns(make).score(samples("a", "b", "c"))
     assert [s.status for s in scores] == ["error"] * 3
     assert all("returns" in s.reason for s in scores)
 
@@ -94,7 +115,7 @@ def test_scores_may_come_as_any_sequence_even_where_the_batch_must_be_halved():
             raise RuntimeError("no")
         return tuple(Score(1.0) for _ in samples)
 
-    scores = score_all(Returns(make), samples("a", "bad", "c", "d"))
+    scores = Returns(make).score(samples("a", "bad", "c", "d"))
     assert type(scores) is list
     assert [s.status for s in scores] == ["ok", "error", "ok", "ok"]
 
@@ -104,7 +125,7 @@ def test_a_fault_of_the_call_is_raised_and_not_hidden_in_a_row():
         raise UsageError("no such option")
 
     with pytest.raises(UsageError):
-        score_all(Returns(make), samples("a", "b"))
+        Returns(make).score(samples("a", "b"))
 
 
 def test_the_boundary_does_not_swallow_the_users_interrupt():
@@ -112,14 +133,14 @@ def test_the_boundary_does_not_swallow_the_users_interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score_all(FunctionVerifier(interrupted), [Sample()])
+        FunctionVerifier(interrupted).score([Sample()])
 
 
 def test_a_verifier_that_exits_does_not_end_the_program():
     def leaves(sample):
         raise SystemExit(0)
 
-    assert "SystemExit: 0" in score_all(FunctionVerifier(leaves), [Sample()])[0].reason
+    assert "SystemExit: 0" in FunctionVerifier(leaves).score([Sample()])[0].reason
 
 
 def test_what_a_verifier_of_ones_own_raises_is_told_by_line_with_its_traceback():
@@ -127,13 +148,13 @@ def test_what_a_verifier_of_ones_own_raises_is_told_by_line_with_its_traceback()
         return json.loads("{")
 
     line = raises.__code__.co_firstlineno + 1
-    score = score_all(0.5 * FunctionVerifier(raises), [Sample(), Sample()])[1]
+    score = (0.5 * FunctionVerifier(raises)).score([Sample(), Sample()])[1]
     (part,) = score.parts.values()
     for found in (score, part):
         assert found.reason.endswith(f"line 1 column 2 (char 1) (test_base.py:{line})")
     assert part.text.startswith(f'  File "{__file__}", line {line}, in raises\n    return json.loads("{{")\n')
     assert "decoder.py" in part.text
-    assert "score_all" not in part.text
+    assert "_score_or_halve" not in part.text
 
 
 def test_an_error_that_can_not_be_printed_is_data_like_any_other():
@@ -144,7 +165,7 @@ def test_an_error_that_can_not_be_printed_is_data_like_any_other():
     def raises(sample):
         raise Mute
 
-    assert score_all(FunctionVerifier(raises), [Sample()])[0].status == "error"
+    assert FunctionVerifier(raises).score([Sample()])[0].status == "error"
 
 
 def test_the_reason_is_one_short_line_with_the_hint():
@@ -232,7 +253,7 @@ def test_one_verifier_serves_many_threads():
     results = {}
 
     def run(k):
-        results[k] = score_all(has_digit, samples(*[str(i) if i % k else "x" for i in range(300)]))
+        results[k] = has_digit.score(samples(*[str(i) if i % k else "x" for i in range(300)]))
 
     threads = [threading.Thread(target=run, args=(k,)) for k in (1, 2, 3, 5)]
     for thread in threads:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import PASS_MARK, Sample, Score, Verifier, load, score_all
+from verikit import PASS_MARK, Sample, Score, Verifier, load
 from verikit.compose.choose import by, first_of, gate
 from verikit.compose.combine import Clip, all_of, clip, majority, maximum, mean, minimum
 from verikit.errors import UsageError
@@ -32,7 +32,7 @@ class Fixed(Verifier):
     result: Score
     name: str = "fixed"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         SEEN.append((self.name, len(samples)))
         return [self.result] * len(samples)
 
@@ -142,7 +142,7 @@ def test_a_gate_runs_the_branch_taken_and_keeps_what_failed(cond, then, otherwis
 def test_gates_and_first_of_send_each_sample_of_a_batch_its_own_way():
     v = gate(Length(min=2), then=first_of(Column("rm"), 0.5), otherwise=-1)
     batch = [Sample(completion=t, meta={"rm": m}) for t, m in [("ab", 3), ("a", 3), ("ab", None), ("", 1), ("abc", 4)]]
-    assert [s.value for s in score_all(v, batch)] == [3, -1, 0.5, -1, 4]
+    assert [s.value for s in v.score(batch)] == [3, -1, 0.5, -1, 4]
 
 
 @given(values, values, values)
@@ -175,7 +175,7 @@ def test_by_uses_the_verifier_that_the_row_names(task, a, b, default):
 def test_by_keeps_the_order_of_the_batch():
     v = by("k", {"x": Column("n") * 10, "y": Column("n")})
     batch = [Sample(meta={"k": "xy"[i % 2], "n": i}) for i in range(7)]
-    assert [s.value for s in score_all(v, batch)] == [0, 1, 20, 3, 40, 5, 60]
+    assert [s.value for s in v.score(batch)] == [0, 1, 20, 3, 40, 5, 60]
 
 
 @pytest.mark.parametrize("make", [mean, minimum, maximum, all_of, majority, first_of])
@@ -331,6 +331,6 @@ def test_every_value_of_a_sum_lies_within_its_bounds():
     verifier = load("0.7*exact + 0.3*soft_overlong(8, 4, unit='chars') + -0.2*repetition(n=1)")
     low, high = verifier.bounds
     texts = ["4", "a a a", "long " * 20, "", "44444"]
-    values = [float(score) for score in score_all(verifier, [Sample("", text, "4") for text in texts])]
+    values = [float(score) for score in verifier.score([Sample("", text, "4") for text in texts])]
     assert all(low <= value <= high for value in values)
     assert min(values) < 0 < max(values)

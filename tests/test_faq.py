@@ -148,7 +148,7 @@ def test_single_calls_that_wait_become_one_batch_and_jobs_change_nothing(tmp_pat
     class Batches(verikit.Verifier):
         name, batch = "batches", 8
 
-        def score(self, samples):
+        def score_batch(self, samples):
             sizes.append(len(samples))
             time.sleep(0.2)
             return [verikit.Score(1.0)] * len(samples)
@@ -355,7 +355,7 @@ def test_a_judge_whose_first_replies_hold_no_verdict_stops_the_run():
     judge = verikit.judge(Scripted(lambda _: "Well."), structured=False)
     rows = [verikit.Sample(f"q{i}", "text") for i in range(20)]
     with pytest.raises(ConfigError, match="contain no verdict"):
-        verikit.score_all(judge, rows)
+        judge.score(rows)
 
 
 @answers(22)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.golds import FORGERIES, JOINTS, LETTERS, MATHS, NUMBERS, TEXTS, VALUES
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.names.registry import registered
 from verikit.names.spec import load
 from verikit.sandbox import records, values
@@ -315,7 +315,7 @@ def test_no_program_of_the_public_table_is_paid_here(driven: bool) -> None:
 
     def passes(program: str, problem: Any) -> bool:
         lines = [problem.loop] if driven else problem.lines
-        (score,) = score_all(verifier, [Sample(completion=program, meta={"tests": lines})])
+        (score,) = verifier.score([Sample(completion=program, meta={"tests": lines})])
         assert score.status == "ok", score
         return score.value == 1
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import Sample, Score, score_all, verifier
+from verikit import Sample, Score, verifier
 from verikit.base import FunctionVerifier, Verifier
 from verikit.compose.guards import cached, length_guard, with_timeout
 from verikit.engines.errors import Unreachable
@@ -26,7 +26,7 @@ def counting(result=lambda sample: 1.0):
 @given(st.lists(st.text(max_size=6)), st.integers(0, 5))
 def test_text_over_the_cap_is_zero_and_is_never_read(texts, cap):
     calls, part = counting()
-    scores = score_all(length_guard(part, cap), [Sample(completion=t) for t in texts])
+    scores = length_guard(part, cap).score([Sample(completion=t) for t in texts])
     assert calls == [t for t in texts if len(t) <= cap]
     assert [s.value for s in scores] == [float(len(t) <= cap) for t in texts]
     assert all(s.status == "ok" for s in scores)
@@ -44,7 +44,7 @@ def test_a_memory_changes_no_score_and_scores_each_distinct_text_of_a_batch_once
     remembering = cached(part, size)
     for _ in range(2):
         calls.clear()
-        scores = score_all(remembering, [Sample(completion=t) for t in texts])
+        scores = remembering.score([Sample(completion=t) for t in texts])
         assert [s.value for s in scores] == [ord(t) for t in texts]
         assert len(calls) == len(set(calls))
         assert len(remembering._memory) <= size
@@ -53,7 +53,7 @@ def test_a_memory_changes_no_score_and_scores_each_distinct_text_of_a_batch_once
 def test_a_remembered_score_says_so_and_spends_nothing():
     calls, part = counting(lambda sample: Score(0.5, answer="x", usage={"tokens": 7}, seconds=3.0))
     remembering = cached(part)
-    first, twin = score_all(remembering, [Sample(completion="a")] * 2)
+    first, twin = remembering.score([Sample(completion="a")] * 2)
     again = remembering("a")
     assert len(calls) == 1
     assert (first.usage, first.seconds) == ({"tokens": 7}, 3.0)
@@ -66,7 +66,7 @@ def test_a_memory_tells_apart_all_that_a_verifier_can_see(change):
     base = {"prompt": "p", "completion": "c", "answer": "a", "id": "1", "meta": {"k": 1}}
     other = {**base, change: {"k": 2} if change == "meta" else "other"}
     calls, part = counting()
-    score_all(cached(part), [Sample(**base), Sample(**other)])
+    cached(part).score([Sample(**base), Sample(**other)])
     assert len(calls) == 2
 
 
@@ -75,7 +75,7 @@ def test_a_sample_whose_meta_is_more_than_json_is_scored_each_time_and_not_confu
     calls, part = counting()
     remembering = cached(part)
     sample = Sample(completion="c", meta=meta)
-    scores = score_all(remembering, [sample, sample]) + score_all(remembering, [sample])
+    scores = remembering.score([sample, sample]) + remembering.score([sample])
     assert [s.value for s in scores] == [1.0] * 3
     assert len(calls) == 3
     assert not remembering._memory
@@ -113,7 +113,7 @@ def test_a_memory_shared_by_threads_mixes_nothing_up():
 
     def run(shift):
         texts = [str((i + shift) % 9) for i in range(40)]
-        scores = score_all(remembering, [Sample(completion=t) for t in texts])
+        scores = remembering.score([Sample(completion=t) for t in texts])
         wrong.extend(t for t, s in zip(texts, scores, strict=True) if s.value != float(t))
 
     threads = [threading.Thread(target=run, args=(k,)) for k in range(6)]
@@ -144,7 +144,7 @@ def test_bad_options_are_refused():
 class Slow(Verifier):
     name = "slow"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         time.sleep(float(samples[0].completion))
         return [Score(1.0, answer="x", parts={"a": Score(0.5)}, steps=(Score(0.25),)) for _ in samples]
 
@@ -190,7 +190,7 @@ def test_a_deadline_holds_for_the_verifiers_of_a_file_and_of_a_class_in_it(tmp_p
         "def slow(sample):\n    time.sleep(30 * sample.completion.startswith('slow'))\n    return 0.5\n"
         "class Mine(Verifier):\n"
         "    name = 'mine'\n"
-        "    def score(self, samples):\n        return [Score(0.75)] * len(samples)\n"
+        "    def score_batch(self, samples):\n        return [Score(0.75)] * len(samples)\n"
     )
     (tmp_path / "some.toml").write_text(
         '[verifiers]\nslow = "mine.py:slow"\nmine = "mine.py:Mine"\n'
@@ -206,11 +206,11 @@ def test_a_deadline_holds_for_the_verifiers_of_a_file_and_of_a_class_in_it(tmp_p
 class Deserted(Verifier):
     name = "deserted"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         raise Unreachable("nobody answers at http://nowhere", hint="start it")
 
 
 def test_with_timeout_tells_why_an_engine_gave_no_score():
-    [score] = score_all(with_timeout(Deserted(), 60.0), [Sample("p", "c")])
+    [score] = with_timeout(Deserted(), 60.0).score([Sample("p", "c")])
     assert score.status == "error"
     assert "nobody answers at http://nowhere" in score.reason

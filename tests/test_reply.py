@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.test_registry import OURS, spec_of
-from verikit import Sample, Score, Verifier, score_all, verifier
+from verikit import Sample, Score, Verifier, verifier
 from verikit.compose.guards import length_guard
 from verikit.errors import UsageError
 from verikit.names.registry import registered
@@ -179,7 +179,7 @@ def test_thoughts_are_never_scored_as_the_reply(name, wrap):
         f"<think>{right}</think>": 0.0,
         f"<think>{right}</think>I give up, sorry, this is too long a question for me.": 0.0,
     }
-    scores = score_all(v, [Sample("", text, gold, meta=meta) for text in said])
+    scores = v.score([Sample("", text, gold, meta=meta) for text in said])
     assert [score.value for score in scores] == list(said.values())
 
 
@@ -245,10 +245,10 @@ def test_a_verifier_that_forgets_to_say_reads_the_reply():
     class Mine(Verifier):
         name = "mine"
 
-        def score(self, samples):
+        def score_batch(self, samples):
             return [Score(float(len(sample.completion))) for sample in samples]
 
-    values = [score.value for score in score_all(Mine(), [Sample("", "<think>17</think>8"), Sample("", "<think>17")])]
+    values = [score.value for score in Mine().score([Sample("", "<think>17</think>8"), Sample("", "<think>17")])]
     assert values == [1.0, 0.0]
 
 
@@ -260,8 +260,8 @@ def test_thoughts_that_came_apart_are_thoughts():
         assert Answer().score([seen(sample, "reply")[0]])[0].value == 0.0
         assert seen(sample, "thoughts")[0].completion == "17"
         assert seen(sample, "all")[0].completion == "<think>\n17\n</think>\n\n8"
-        assert score_all(Length(min=1), [sample])[0].text == "read: the reply; 2 characters of thoughts came apart"
-    assert score_all(Answer(), [Sample("", "", "17", thoughts="17")])[0].reason.startswith("no reply")
+        assert Length(min=1).score([sample])[0].text == "read: the reply; 2 characters of thoughts came apart"
+    assert Answer().score([Sample("", "", "17", thoughts="17")])[0].reason.startswith("no reply")
 
 
 OPENED = [

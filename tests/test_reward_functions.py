@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from verikit import Sample, load, score_all
+from verikit import Sample, load
 from verikit.errors import SpecError
 
 FUNCTIONS = """
@@ -54,7 +54,7 @@ def functions(tmp_path):
 @pytest.mark.parametrize("name", ["trl", "logs", "verl"])
 def test_each_usual_form_is_called_as_its_stack_calls_it(functions, name):
     reward = functions(name)
-    assert [score.value for score in score_all(reward, SAMPLES)] == [1.0, 0.0]
+    assert [score.value for score in reward.score(SAMPLES)] == [1.0, 0.0]
     assert reward.name == name
     copy = pickle.loads(pickle.dumps(reward))
     assert [score.value for score in copy.score(SAMPLES)] == [1.0, 0.0]
@@ -62,23 +62,23 @@ def test_each_usual_form_is_called_as_its_stack_calls_it(functions, name):
 
 
 def test_the_whole_completion_is_seen_and_none_abstains(functions):
-    seen = score_all(functions("single"), [Sample("?", "<think>a</think>b", "<think>a</think>b")])
+    seen = functions("single").score([Sample("?", "<think>a</think>b", "<think>a</think>b")])
     assert seen[0].value == 1.0
-    (score,) = score_all(functions("logs"), [Sample("?", "x", "?")])
+    (score,) = functions("logs").score([Sample("?", "x", "?")])
     assert score.status == "abstained"
 
 
 def test_a_conversational_prompt_has_a_conversational_completion(functions):
     prompt = [{"role": "user", "content": "1+1?"}]
-    scores = score_all(functions("chat"), [Sample(prompt, "2", "2"), Sample(prompt, "3", "2")])
+    scores = functions("chat").score([Sample(prompt, "2", "2"), Sample(prompt, "3", "2")])
     assert [score.value for score in scores] == [1.0, 0.0]
 
 
 def test_a_column_that_a_row_lacks_is_an_error_of_that_row_alone(functions):
-    scores = score_all(functions("tests"), [Sample("?", "x", meta={"tests": ["a", "b"]}), Sample("?", "x")])
+    scores = functions("tests").score([Sample("?", "x", meta={"tests": ["a", "b"]}), Sample("?", "x")])
     assert scores[0].value == 2.0
     assert (scores[1].status, scores[1].reason) == ("error", "tests requires 'tests', and the row has no such column")
-    (score,) = score_all(functions("single"), [Sample("?", "x")])
+    (score,) = functions("single").score([Sample("?", "x")])
     assert "requires 'answer'" in score.reason
 
 
@@ -88,7 +88,7 @@ def test_as_many_rewards_as_completions_are_required(functions):
 
 
 def test_a_function_of_a_sample_stays_one_and_other_parameters_are_refused_by_name(functions):
-    assert [score.value for score in score_all(functions("brief"), SAMPLES)] == [1.0, 1.0]
+    assert [score.value for score in functions("brief").score(SAMPLES)] == [1.0, 1.0]
     with pytest.raises(SpecError, match="neither takes first, second, and none of them is a completion") as refused:
         functions("neither")
     assert "neither(sample)" in refused.value.hint

@@ -27,7 +27,7 @@ class Scripted(Verifier):
     seen: list = field(default_factory=list)
     name = "scripted"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         self.seen += samples
         said = [self.says(sample) if callable(self.says) else self.says for sample in samples]
         return [Score.error("down") if value is None else Score(value, usage={"calls": 1.0}) for value in said]

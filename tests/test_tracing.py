@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.engines.server import Server, chat_reply
-from verikit import Sample, load, score_all
+from verikit import Sample, load
 from verikit.engines import Request
 from verikit.engines.openai import OpenAI
 from verikit.platform import tracing
@@ -84,7 +84,7 @@ def test_an_error_is_on_its_requests_span_without_what_the_server_repeats(spans)
 def test_a_judges_span_lies_in_its_verifiers_and_holds_its_requests(spans):
     with Server(lambda body, k: chat_reply("Score: 1" if "right" in str(body) else "hm")) as server:
         judge = load(f"judge('openai:{server.url}#m', cache=False, retry=False, structured=False)")
-        score_all(judge, [Sample("?", "right"), Sample("?", "other")])
+        judge.score([Sample("?", "right"), Sample("?", "other")])
     by_name = {span.name: span for span in spans()}
     outer, inner, request = by_name["evaluate judge"], by_name["judge judge"], by_name["chat m"]
     assert inner.parent.span_id == outer.context.span_id
@@ -98,7 +98,7 @@ def test_a_judges_span_lies_in_its_verifiers_and_holds_its_requests(spans):
 
 def test_scores_are_counted_by_status_and_every_part_has_a_span(spans):
     rows = [Sample("?", "4", "4"), Sample("?", "5", "4"), Sample("?", "5")]
-    score_all(load("0.5*exact + 0.5*answer"), rows)
+    load("0.5*exact + 0.5*answer").score(rows)
     outer, *parts = sorted(spans(), key=lambda span: span.start_time)
     assert [span.name for span in parts] == ["evaluate exact", "evaluate answer"]
     assert outer.attributes["verikit.scores.ok"] == 2
@@ -131,9 +131,9 @@ def test_nothing_is_recorded_or_imported_where_no_provider_is_set(api):
     code = f"""
 {api}
 import sys
-from verikit import Sample, load, score_all, tracing
+from verikit import Sample, load, tracing
 assert not tracing.configure()
-score_all(load("exact"), [Sample("?", "4", "4")])
+load("exact").score([Sample("?", "4", "4")])
 assert tracing.tracer() is None and tracing.carrier() == {{}}
 assert {bool(api)} or not any(name.startswith("opentelemetry") for name in sys.modules)
 """

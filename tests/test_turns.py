@@ -102,7 +102,7 @@ def test_hostile_conversations_are_survived():
     many = [{"role": "assistant", "content": "x"}] * 5000
     assert value(sized, many) == 0.0
     odd = Sample("q", "x", messages=[{"role": "assistant", "content": 7}, {"content": ["a", None, 3]}, {"role": 5}])
-    assert verikit.score_all(verikit.turns(sized), [odd])[0].status == "ok"
+    assert verikit.turns(sized).score([odd])[0].status == "ok"
 
 
 def test_calls_in_what_came_before_a_turn_are_kept_in_its_prompt():

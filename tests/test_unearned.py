@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from tests.test_forgery import EFFORT
-from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers.code.verifier import Code
@@ -221,7 +220,7 @@ ROW_S = 120 if EFFORT > 1 else 10
 
 def of_code(program: str, text: str, row_s: float = 120) -> Score:
     verifier = Code(reward="fraction", wall_s=20, row_s=row_s)
-    return score_all(verifier, [Sample(completion=program, meta={"tests": text})])[0]
+    return verifier.score([Sample(completion=program, meta={"tests": text})])[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -258,7 +257,7 @@ def of_patch(program: str, text: str, count: int) -> Score:
     if problem := default_sandbox().programs.problem("bash"):
         pytest.skip(problem)
     reply = f"```python solution.py\n{program}```"
-    return score_all(Patch(wall_s=60, check_row=False, reward="fraction"), [Sample(completion=reply, meta=row)])[0]
+    return Patch(wall_s=60, check_row=False, reward="fraction").score([Sample(completion=reply, meta=row)])[0]
 
 
 @pytest.mark.parametrize("kind", [empty, lying, looking])

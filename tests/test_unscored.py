@@ -15,7 +15,6 @@ import pytest
 from tests.artifacts.pages import need_browser
 from tests.hostile_replies import HUGE, mutants, replies
 from tests.sound_rows import ROWS, SoundRow
-from verikit import score_all
 from verikit.names.registry import registered
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
@@ -30,7 +29,7 @@ def unscored(row: SoundRow, texts: list[str]) -> list[tuple[str, str, str]]:
     """The replies without a value, with the status and the reason; the right reply has one before and after them."""
     verifier = row.make()
     samples = [row.sample(text) for text in (row.right, *texts, row.right)]
-    first, *scores, last = score_all(verifier, samples)
+    first, *scores, last = verifier.score(samples)
     assert first.passed or first.value == verifier.bounds[1], first
     assert last.value == first.value
     return [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from verikit.base import FunctionVerifier, Verifier, score_all, walk
+from verikit.base import FunctionVerifier, Verifier, walk
 from verikit.compose.guards import with_timeout
 from verikit.engines.types import Engine, Request
 from verikit.errors import EngineError, TrainerError, VerikitError
@@ -52,7 +52,7 @@ def _judge_probe(judge: Judge, sample: Sample) -> str:
     """
     # A cache of generations would hide a judge that is down.
     asked = replace(judge, cache=False, _record=Record())
-    (score,) = score_all(asked, [sample])
+    (score,) = asked.score([sample])
     if isinstance(score.cause, EngineError):
         raise score.cause
     if score.status in LOST:

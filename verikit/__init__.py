@@ -28,7 +28,7 @@ Commands are also functions, and return runs for a notebook: `score`, `compare`,
 from typing import Any
 
 from verikit import moved
-from verikit.base import Verifier, score_all, verifier
+from verikit.base import Verifier, verifier
 from verikit.compose.choose import by, first_of, gate
 from verikit.compose.combine import all_of, clip, majority, maximum, mean, minimum
 from verikit.compose.guards import cached, length_guard, with_timeout
@@ -65,7 +65,6 @@ __all__ = [
     "mean",
     "minimum",
     "score",
-    "score_all",
     "train",
     "verifier",
     "with_timeout",
@@ -89,6 +88,10 @@ def __getattr__(name: str) -> Any:
 
         module, _, attribute = CALLS[name].partition(":")
         return getattr(import_module(module), attribute)
+    if name == "score_all":  # the old name of `Verifier.score`, for one release
+        from verikit.base import score_all
+
+        return score_all
     if name == "__version__":
         from verikit.names.registry import version
 

@@ -1,6 +1,5 @@
 # Written by `python -m tests.stubs` from the entry points: don't edit.
 from verikit.base import Verifier as Verifier
-from verikit.base import score_all as score_all
 from verikit.base import verifier as verifier
 from verikit.compose.choose import by as by
 from verikit.compose.choose import first_of as first_of
@@ -172,7 +171,6 @@ __all__ = [
     'rouge',
     'rubric',
     'score',
-    'score_all',
     'search_format',
     'searched',
     'service',

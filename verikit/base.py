@@ -1,7 +1,7 @@
 """The one verb: a `Verifier` maps samples to scores. Everything else is one, feeds one, or uses one.
 
-`Verifier.score` is the method to implement: batch-first, synchronous, thread-safe. Callers go through `score_all`, the
-one place where an exception becomes data: a bad row gets an error score and the others keep theirs.
+Call `Verifier.score`. It is the one place where an exception becomes data: a bad row gets an error score and the
+others keep theirs. Implement `Verifier.score_batch`: batch-first, synchronous, thread-safe.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 import time
 import traceback
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
@@ -44,27 +45,61 @@ class Verifier(ABC):
     batch: int = 1
     """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
     reads: ClassVar[Reads | None] = "reply"
-    """What `score` finds in `Sample.completion`; None: the sample as it is, which verifiers that pass it on need."""
+    """What `score_batch` finds in `Sample.completion`. None: the sample as it is, for verifiers that pass it on."""
     sees_media: ClassVar[bool] = False
-    """Whether `score` gets replies that are pictures, sounds or files without text; otherwise they are unscored."""
+    """Whether `score_batch` gets replies that are pictures, sounds or files without text. If not, they are unscored."""
     tallied: ClassVar[tuple[str, ...]] = ()
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
     rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
     """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
 
-    @abstractmethod
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a verifier that was written for 0.2, where authors implemented `score`.
+
+        Raises:
+            UsageError: The class has a method `score` of its own.
+        """
+        super().__init_subclass__(**options)
+        if cls.score is not Verifier.score:
+            raise _written_for_0_2(cls)
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
+        """Return one score per sample, in order. This is the method to call.
+
+        `score_batch` gets what the verifier `reads` of each completion. A verifier that reads the reply does not get a
+        completion that has thoughts and no reply. That one is 0.0 (`score_missing`).
+
+        An exception out of `score_batch` becomes an error score for the samples that cause it, and so does a result
+        that is not one `Score` per sample. The batch is halved until they stand alone, so one bad row among n costs
+        O(log n) more calls.
+
+        Raises:
+            UsageError: The verifier was set up wrong. That is a fault of the call, not of a row.
+        """
+        if tracing.tracer() is None:
+            return _score_or_halve(self, samples)
+        with tracing.evaluation(self.name, len(samples)) as span:
+            scores = _score_or_halve(self, samples)
+            tracing.scored(span, self.name, scores)
+        return scores
+
+    @abstractmethod
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order. This is the method to implement.
+
+        A failure is a `Score` without a value, not an exception.
+        """
 
     def __call__(self, completion: str, answer: Gold | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
         """Score one completion; a number is the answer that is its text, `meta` becomes the sample's own keys."""
         gold = str(answer) if isinstance(answer, int | float) else answer
-        return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]
+        return self.score([Sample(prompt, completion, gold, meta=meta)])[0]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """The score of a completion with thoughts and no reply, which `score` doesn't get: 0.0, unless the row is bad.
+        """Return the score of a completion with thoughts and no reply: 0.0, unless the row is bad.
 
-        One that counts things in `usage` counts them here too. `sample.completion` is blank.
+        `score_batch` doesn't get such a completion, and `sample.completion` is blank. A verifier that counts things in
+        `usage` counts them here too.
         """
         return Score(0.0, reason=reason)
 
@@ -165,26 +200,21 @@ def check_reads(reads: object) -> None:
 
 
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
-    """Score a batch; the scoring boundary.
-
-    The verifier gets what it `reads` of each completion; one that reads the reply doesn't get a completion that has
-    thoughts and no reply, which is 0.0 (`Verifier.score_missing`).
-
-    An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
-    samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
-
-    Raises:
-        UsageError: the verifier was set up wrong; that is a fault of the call, not of a row.
-    """
-    if tracing.tracer() is None:
-        return _score_all(verifier, samples)
-    with tracing.evaluation(verifier.name, len(samples)) as span:
-        scores = _score_all(verifier, samples)
-        tracing.scored(span, verifier.name, scores)
-    return scores
+    """Score a batch as `verifier.score(samples)` does. It is the old name and goes with the next release."""
+    warnings.warn("score_all(verifier, samples) is verifier.score(samples) now", DeprecationWarning, stacklevel=2)
+    return verifier.score(samples)
 
 
-def _score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
+def _written_for_0_2(cls: type[Verifier]) -> UsageError:
+    """Say which line of a verifier's source has to change."""
+    code = getattr(cls.score, "__code__", None)
+    where = f"{code.co_filename}:{code.co_firstlineno}" if code else cls.__module__
+    return UsageError(
+        f"{where}: {cls.__qualname__} defines score(self, samples), which is for callers now: rename it to score_batch"
+    )
+
+
+def _score_or_halve(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     samples = list(samples)
     start, shown = time.perf_counter(), ""
     cause: EngineError | None = None
@@ -201,7 +231,7 @@ def _score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
         seconds = time.perf_counter() - start
         return [Score.error(problem, seconds=seconds, text=shown, cause=cause) for _ in samples]
     half = len(samples) // 2
-    return _score_all(verifier, samples[:half]) + _score_all(verifier, samples[half:])
+    return _score_or_halve(verifier, samples[:half]) + _score_or_halve(verifier, samples[half:])
 
 
 class _Malformed(Exception):
@@ -212,7 +242,7 @@ def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
     """Show the verifier what it reads of each sample."""
     shown = [view(sample, verifier.reads, media=verifier.sees_media) for sample in samples]
     live = [seen.sample for seen in shown if seen.complete]
-    scores = verifier.score(live) if live or not samples else []
+    scores = verifier.score_batch(live) if live or not samples else []
     if len(scores) != len(live):
         raise _Malformed(f"returned {len(scores)} scores for {len(live)} samples")
     if not all(isinstance(score, Score) for score in scores):
@@ -300,7 +330,7 @@ class FunctionVerifier(Verifier):
         self.__doc__ = function.__doc__
         self.__name__: str = self.name
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Call the function on each sample; None abstains, a number or bool is the value."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import SpecError, UsageError
 from verikit.names.named_call import NamedCall, read_call
 from verikit.names.spec import load
@@ -98,7 +98,7 @@ class MajorityRule:
             self._known.clear()
             fresh = list(samples)
         if self.by is not None:
-            found = [score.answer for score in score_all(self.by, fresh)]
+            found = [score.answer for score in self.by.score(fresh)]
         else:
             found = [_stated(sample.completion) for sample in fresh]
         held = {(sample.id, sample.completion): answer for sample, answer in zip(fresh, found, strict=True)}
@@ -118,7 +118,7 @@ class ScoreRule:
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
         """Score the newest sample. Earlier calls scored those before it."""
-        value = score_all(self.by, [samples[-1]])[0].value
+        value = self.by.score([samples[-1]])[0].value
         return value is not None and value >= self.level
 
     def why(self, samples: Sequence[Sample], n: int) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from verikit import score_all
 from verikit.engines import Engine, Generation, Output, Recorder, Request
 from verikit.judges import Rubric
 from verikit.readers import Reader
@@ -39,7 +38,7 @@ def record(path: Path) -> None:
     path.unlink(missing_ok=True)
     reader = Reader(str(FOLDER / "answers.jsonl"))
     groups = [item for _, item in reader.items(reader.rows()) if isinstance(item, Group)]
-    score_all(Rubric(Recorder(ByHand(), path)), [sample for group in groups for sample in group.samples()])
+    Rubric(Recorder(ByHand(), path)).score([sample for group in groups for sample in group.samples()])
 
 
 if __name__ == "__main__":

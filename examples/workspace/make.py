@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit import score_all
 from verikit.engines import Engine, Generation, Output, Recorder, Request
 from verikit.judges import Rubric
 from verikit.readers import Reader
@@ -220,7 +219,7 @@ def record(path: Path) -> None:
     reader = Reader(str(FOLDER / "rows.jsonl"))
     groups = [item for _, item in reader.items(reader.rows()) if isinstance(item, Group)]
     samples = [sample for group in groups for sample in group.samples() if sample.meta["kind"] == "rubric"]
-    score_all(Rubric(Recorder(ByHand(), path), shows="workspace"), samples)
+    Rubric(Recorder(ByHand(), path), shows="workspace").score(samples)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import ConfigError, EngineError
 from verikit.guided.critic import doubt
@@ -102,8 +102,8 @@ class Critic:
 
     def _review(self, live: Sequence[int], current: Sequence[Sample], results: list[Refinement]) -> None:
         samples = [current[i] for i in live]
-        scores = score_all(self.reviewer, samples)
-        truths: Sequence[Score | None] = score_all(self.truth, samples) if self.truth else [None] * len(live)
+        scores = self.reviewer.score(samples)
+        truths: Sequence[Score | None] = self.truth.score(samples) if self.truth else [None] * len(live)
         for i, score, truth in zip(live, scores, truths, strict=True):
             doubtful = next((n for n, step in enumerate(score.steps) if step.scored and not step.passed), -1)
             turn = CritiqueTurn(current[i].completion, score, truth, doubtful if score.scored else -1)

@@ -55,7 +55,7 @@ class StepVerifier(TextVerifier):
         """The criticism of a step (counted from 0) of a solution with this score, or ""."""
         return ""
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Review all solutions together."""
         read = [self.solution(sample) for sample in samples]
         live = [

@@ -151,7 +151,7 @@ class OpenAIGrader(TextVerifier):
         needed = any(isinstance(grader, Python) for grader in self._graders.values())
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if needed else {}
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Grade each sample: run every grader on all samples, then the formula.
 
         Raises:

@@ -120,7 +120,7 @@ class RewardModel(TextVerifier):
         """Infinite for the head's raw number. 0 and 1 with an activation."""
         return UNIT if self.activation != "none" else (-math.inf, math.inf)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all samples together."""
         samples = [replace(sample, completion=_writable(sample.completion)) for sample in samples]
         return self._by_server(samples) if self.remote else self._by_head(samples)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.judges.evidence.canaries import CANARIES
 from verikit.stats import Estimate, mean_interval
@@ -39,7 +39,7 @@ def canary_scores(rubric: Verifier, samples: Sequence[Sample]) -> dict[str, Esti
     attacked = [
         replace(sample, completion=text, thoughts="") for text in RUBRIC_CANARIES.values() for sample in samples
     ]
-    scores = iter(score_all(rubric, attacked))
+    scores = iter(rubric.score(attacked))
     found: dict[str, Estimate | None] = {}
     for name in RUBRIC_CANARIES:
         known = [score.value for score in (next(scores) for _ in samples) if score.value is not None]

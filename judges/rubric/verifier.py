@@ -99,7 +99,7 @@ class Rubric(Judge):
             return -math.inf, math.inf
         return span(0.0, *self.criteria.bounds([None] * len(self.criteria.items), clip=False))
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge every criterion of every sample in one call of the engine."""
         found = [self._of(sample) for sample in samples]
         shown = self.fitted(

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines import Engine, Request
 from verikit.errors import UsageError, raise_if_gone
 from verikit.judges.match.labels import Key, Label
@@ -117,7 +117,7 @@ def synthesise_rubric(
 def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> list[dict[str, Any]]:
     if isinstance(truth, Verifier):
         samples = [sample for group in groups for sample in group.samples()]
-        scores = iter(score_all(truth, samples))
+        scores = iter(truth.score(samples))
         values = [[next(scores).value for _ in group.completions] for group in groups]
     else:
         found = [[truth.get((group.id, index)) for index in range(len(group.completions))] for group in groups]
@@ -167,7 +167,7 @@ def _verdicts(questions: Sequence[LabelledCandidates], judge: Rubric) -> list[di
         known = [pair for pair in zip(question.group.samples(), question.right, strict=True) if pair[1] is not None]
         samples += [sample for sample, _ in known]
         rows.append({"id": question.group.id, "right": [right for _, right in known]})
-    scores = score_all(judge, samples)
+    scores = judge.score(samples)
     raise_if_gone([score.cause for score in scores])
     names = [item.name for item in judge.criteria.items] if judge.criteria else []
     met = iter([[score.parts[name].value if name in score.parts else None for name in names] for score in scores])

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from verikit import Sample, load, score_all
+from verikit import Sample, load
 from verikit.answers import verify
 from verikit.answers.claims.listing import claims
 from verikit.answers.claims.predicates import is_negation, predicate
@@ -220,7 +220,7 @@ def test_a_name_or_number_that_only_would_be_or_is_offered_beside_another_is_no_
                                  *itertools.product(NUMBERED, ("answer", "numeric"))]:  # fmt: skip
         for lead in ("", "We look at each case.\n"):
             text = lead + form.replace("{}", value).replace("@", other)
-            assert score_all(load(name), [Sample("", text, value)])[0].value == 0, (name, text)
+            assert load(name).score([Sample("", text, value)])[0].value == 0, (name, text)
 
 
 @pytest.mark.parametrize("form", REAL)
@@ -229,7 +229,7 @@ def test_a_name_or_number_beside_what_is_set_aside_is_the_answer(form):
                                  *itertools.product(NUMBERED, ("answer", "numeric"))]:  # fmt: skip
         for lead in ("", "We look at each case.\n"):
             text = lead + form.replace("{}", value).replace("@", other)
-            assert score_all(load(name), [Sample("", text, value)])[0].value == 1, (name, text)
+            assert load(name).score([Sample("", text, value)])[0].value == 1, (name, text)
 
 
 CHOSEN = [
@@ -325,9 +325,9 @@ def test_the_text_of_an_option_beside_its_letter_is_part_of_the_letter(form):
         samples = [
             Sample(completion=form.format(letter, option), answer=gold, meta={"options": OPTIONS}) for gold in "ABCDE"
         ]
-        assert [s.value for s in score_all(load("choice"), samples)] == [float(gold == letter) for gold in "ABCDE"]
+        assert [s.value for s in load("choice").score(samples)] == [float(gold == letter) for gold in "ABCDE"]
     denied = Sample(completion="The answer is not (C) the sum is not a square.", answer="C", meta={"options": OPTIONS})
-    assert score_all(load("choice"), [denied])[0].value == 0
+    assert load("choice").score([denied])[0].value == 0
 
 
 def test_several_letters_are_chosen_where_the_gold_has_several():

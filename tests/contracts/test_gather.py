@@ -24,7 +24,7 @@ class Slow(Verifier):
     def __init__(self, gate=None):
         self._sizes, self._gate = [], gate
 
-    def score(self, samples):
+    def score_batch(self, samples):
         self._sizes.append(len(samples))
         if self._gate is not None:
             self._gate.wait(60)
@@ -34,7 +34,7 @@ class Slow(Verifier):
 class Wrong(Verifier):
     name = "wrong"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         raise UsageError("set up wrongly")
 
 

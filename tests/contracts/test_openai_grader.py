@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.judges.scripted import Scripted, asked
-from verikit import score_all
 from verikit.adapters.openai_grader import grader_of, written
 from verikit.cli import cli
 from verikit.errors import UsageError
@@ -50,7 +49,7 @@ def test_a_written_grader_grades_as_the_spec_does(spec):
     samples = [Sample("q", text, gold) for text in WORDS for gold in ("Paris", ("Rome", "Paris"))]
     if "openai_grader" in spec:
         samples = [sample for sample in samples if isinstance(sample.answer, str)]
-    there, here = score_all(read, samples), score_all(verifier, samples)
+    there, here = read.score(samples), verifier.score(samples)
     assert [score.value for score in there] == pytest.approx([score.value for score in here], abs=1e-12)
     assert len({score.value for score in here}) > 1
 
@@ -146,7 +145,7 @@ def test_a_rubric_becomes_a_grader_for_each_criterion():
         grader = OpenAIGrader(grader_of(rubric), Scripted(theirs))
         texts = [" ".join(w for w in ("iron", "zinc", "lead", "gold") if rng.random() < 0.5) for _ in range(12)]
         samples = [Sample("q", text, "gold") for text in texts]
-        there, here = score_all(grader, samples), score_all(rubric, samples)
+        there, here = grader.score(samples), rubric.score(samples)
         assert [score.value for score in there] == pytest.approx([score.value for score in here])
 
 

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from verikit.adapters.harbor_grader import main
-from verikit.base import score_all
 from verikit.cli import cli
 from verikit.env.audit import audit_tasks
 from verikit.errors import UsageError
@@ -50,7 +49,7 @@ def test_the_grader_gives_the_score_of_the_verifier(tmp_path, name):
     write(tmp_path, [ROW])
     left, reward = put(tmp_path / "app", LEFT[name]), tmp_path / "logs" / "reward.json"
     main(str(tmp_path / "tasks/rename-it/tests"), str(left), str(reward))
-    own = score_all(load(SPEC), [Sample("", "", workspace=Workspace(LEFT[name], GIVEN))])[0]
+    own = load(SPEC).score([Sample("", "", workspace=Workspace(LEFT[name], GIVEN))])[0]
     assert json.loads(reward.read_text()) == {"reward": own.value}
     assert json.loads((tmp_path / "logs" / "verikit.json").read_text())["reason"] == own.reason
     assert own.value == float(name == "right")

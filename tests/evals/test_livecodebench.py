@@ -94,7 +94,7 @@ def test_replies_to_long_tests_are_scored_a_few_at_a_time(monkeypatch):
     class Counting(Verifier):
         name = "counting"
 
-        def score(self, samples):
+        def score_batch(self, samples):
             sizes.append(len(samples))
             return [Score(1.0) for _ in samples]
 

@@ -9,6 +9,7 @@ pytest.importorskip("lm_eval")
 from lm_eval.tasks import TaskManager
 
 from tests.evals.scripted import MATH, ROWS, Scripted, down, write
+from verikit.base import Verifier
 from verikit.errors import EngineError, SchemaError, UsageError
 from verikit.evals import TASKS
 from verikit.evals.data import EmptySplit
@@ -90,24 +91,16 @@ def test_plain_lm_eval_grades_with_our_verifiers(tmp_path):
     assert results["results"]["verikit_math500"]["acc,verikit"] == pytest.approx(2 / 3)
 
 
-def test_a_task_is_graded_in_one_call_over_all_documents_and_repeats(tmp_path):
+def test_a_task_is_graded_in_one_call_over_all_documents_and_repeats(tmp_path, monkeypatch):
     seen = []
-
-    class Counting(Scripted):
-        pass
-
-    from verikit.base import score_all
-    from verikit.evals import grade
+    score = Verifier.score
 
     def counted(verifier, samples):
         seen.append(len(samples))
-        return score_all(verifier, samples)
+        return score(verifier, samples)
 
-    original, grade.score_all = grade.score_all, counted
-    try:
-        run(tmp_path, "math500", MATH, Counting(lambda request: "\\boxed{5}"), repeats=4)
-    finally:
-        grade.score_all = original
+    monkeypatch.setattr(Verifier, "score", counted)
+    run(tmp_path, "math500", MATH, Scripted(lambda request: "\\boxed{5}"), repeats=4)
     assert seen == [len(MATH) * 4]
 
 

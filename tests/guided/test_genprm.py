@@ -7,7 +7,6 @@ import pytest
 
 from tests.guided.tree import Tree
 from tests.judges.genprm.reviewer import Reviewer, careful, output
-from verikit.base import score_all
 from verikit.guided import Beam, CriticLoop, guided_search
 from verikit.guided.files import SearchFile
 from verikit.judges.genprm import Classifier, GenPRM
@@ -41,8 +40,8 @@ def test_every_step_is_reviewed_once_and_as_in_a_review_of_the_whole_solution():
     for row in rows:
         for candidate in row.candidates:
             meta = {"steps": candidate["steps"]}
-            (alone,) = score_all(
-                GenPRM(reviewer(), paths=2, mode="analysis"), [Sample(row.group.prompt, candidate["text"], meta=meta)]
+            (alone,) = GenPRM(reviewer(), paths=2, mode="analysis").score(
+                [Sample(row.group.prompt, candidate["text"], meta=meta)]
             )
             assert [float(step) for step in alone.steps] == candidate["step_scores"]
             assert alone.value == candidate["value"]

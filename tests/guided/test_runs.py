@@ -151,9 +151,9 @@ def test_drafts_of_all_prompts_are_judged_in_one_call_only_where_an_engine_judge
     class Counting(StepScores):
         calls: list = []  # noqa: RUF012
 
-        def score(self, samples):
+        def score_batch(self, samples):
             self.calls.append({sample.id for sample in samples})
-            return super().score(samples)
+            return super().score_batch(samples)
 
     class Asking(Counting):
         calls: list = []  # noqa: RUF012

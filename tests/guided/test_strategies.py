@@ -170,9 +170,9 @@ def test_rows_hold_steps_and_their_scores_and_the_gold_is_hidden_from_the_verifi
     seen = []
 
     class Watching(StepScores):
-        def score(self, samples):
+        def score_batch(self, samples):
             seen.extend(samples)
-            return super().score(samples)
+            return super().score_batch(samples)
 
     (row,) = search(Beam(2, 3, prm=Watching()))
     for candidate in row.candidates:

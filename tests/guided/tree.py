@@ -95,7 +95,7 @@ class StepScores(Verifier):
     broken: frozenset = frozenset()
     """Steps it can't score."""
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [self.whole(sample.meta["steps"]) for sample in samples]
 
     def whole(self, steps):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import verikit
 from tests.judges.scripted import Scripted, asked, shown, token
-from verikit import score_all
 from verikit.engines import Output
 from verikit.errors import EngineError
 from verikit.judges import Pair, Pairwise, Pointwise, Reference, Rubric
@@ -56,7 +55,7 @@ REPLIES = {
 def scored(name, prompt="q", reply="iron 7", opponent="no", rule=None, **options):
     engine = Scripted(rule or SAID[name])
     judge = JUDGES[name](engine, **options)
-    (score,) = score_all(judge, [Sample(prompt, reply, "7", meta={"opponent": opponent})])
+    (score,) = judge.score([Sample(prompt, reply, "7", meta={"opponent": opponent})])
     return score, engine.requests
 
 
@@ -85,7 +84,7 @@ def test_every_judge_reads_every_form_of_a_reply_and_of_an_opponent(name, reply)
 def test_a_prompt_of_no_known_form_is_the_rows_error_and_the_others_keep_their_scores(name, prompt):
     judge = JUDGES[name](Scripted(SAID[name]))
     rows = [Sample(asked_, "iron 7", "7", meta={"opponent": "no"}) for asked_ in ("q", prompt, "q")]
-    assert [score.status for score in score_all(judge, rows)] == ["ok", "error", "ok"]
+    assert [score.status for score in judge.score(rows)] == ["ok", "error", "ok"]
 
 
 @pytest.mark.parametrize("opponent", [None, 5, [{"role": "user"}, 7]])
@@ -111,7 +110,7 @@ def test_a_picture_that_the_engine_does_not_take_leaves_the_row_unscored_by_name
 @pytest.mark.parametrize("spec", ["answer", "exact", "length(max=10)", "regex('x')", "f1", "answer + exact"])
 @pytest.mark.parametrize("reply", [[PICTURE], [{"role": "assistant", "content": [PICTURE]}]])
 def test_a_reply_that_is_only_a_picture_is_unscored_by_rules_that_read_text(spec, reply):
-    (score,) = score_all(verikit.load(spec), [Sample("q", reply, "7")])
+    (score,) = verikit.load(spec).score([Sample("q", reply, "7")])
     assert score.value is None
     assert "picture" in str(score.as_dict())
 
@@ -119,9 +118,7 @@ def test_a_reply_that_is_only_a_picture_is_unscored_by_rules_that_read_text(spec
 def test_a_picture_beside_text_or_from_a_tool_hides_no_text_from_a_rule():
     beside = [{"role": "assistant", "content": [text_part("The answer is 7."), PICTURE]}]
     of_a_tool = [{"role": "tool", "content": [PICTURE]}, {"role": "assistant", "content": ""}]
-    assert [
-        score.value for score in score_all(verikit.answer(), [Sample("q", m, "7") for m in (beside, of_a_tool)])
-    ] == [
+    assert [score.value for score in verikit.answer().score([Sample("q", m, "7") for m in (beside, of_a_tool)])] == [
         1.0,
         0.0,
     ]
@@ -132,7 +129,7 @@ def test_a_function_of_the_users_sees_a_reply_that_is_only_a_picture():
     def pictures(sample):
         return float(len(sample.messages[0]["content"]))
 
-    assert score_all(pictures, [Sample("q", [PICTURE])])[0].value == 1.0
+    assert pictures.score([Sample("q", [PICTURE])])[0].value == 1.0
 
 
 LONG = "a step of it. " * 3000 + "FINAL 7"
@@ -169,7 +166,7 @@ def test_a_text_that_outgrows_the_limit_as_it_is_shown_is_not_cut_either():
 
 def test_rows_that_are_too_long_do_not_stop_a_run_as_replies_without_a_verdict_would():
     judge = Pointwise(Scripted(SAID["judge"]))
-    scores = score_all(judge, [Sample("q", LONG)] * 20 + [Sample("q", "short")])
+    scores = judge.score([Sample("q", LONG)] * 20 + [Sample("q", "short")])
     assert [score.status for score in scores] == ["error"] * 20 + ["ok"]
 
 
@@ -276,7 +273,7 @@ def test_two_runs_that_end_in_the_same_words_are_no_tie_unasked():
     assert not Pair("", "", messages=pictures).equal
     judge.compare([Pair("All tests pass.", "All tests pass.", messages=(RAN, other))])
     assert len(engine.requests) == 2
-    score_all(judge, [Sample("q", RAN, meta={"opponent": other})])
+    judge.score([Sample("q", RAN, meta={"opponent": other})])
     assert len(engine.requests) == 4
 
 
@@ -292,6 +289,6 @@ def test_prompts_in_several_forms_are_told_apart_by_what_they_show():
 
 def test_the_longest_canary_is_one_that_a_judge_is_shown():
     engine = Scripted(met)
-    (score,) = score_all(Rubric(engine, rubric=CRITERIA), [Sample("q", RUBRIC_CANARIES["huge"])])
+    (score,) = Rubric(engine, rubric=CRITERIA).score([Sample("q", RUBRIC_CANARIES["huge"])])
     assert score.value == 1.0
     assert RUBRIC_CANARIES["huge"] in asked(engine.requests[0])

@@ -12,7 +12,7 @@ from tests.engines.server import Server, chat_reply
 from tests.judges.scripted import Scripted
 from tests.judges.test_pictures import RED, opened, stored
 from tests.judges.test_workspace_evidence import JUDGES
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.artifacts import box
 from verikit.artifacts.browser import box as browser_box
 from verikit.artifacts.office import convert
@@ -48,7 +48,7 @@ def talk(folder, *replies, pictures=True, name="judge", says="Done.", **options)
     engine.pictures = pictures
     judge = JUDGES[name][0](engine, shows="workspace", **{"looks": 8, "scope": ["notes.txt"], **options})
     (folder / "notes.txt").write_text("notes")
-    (score,) = score_all(judge, [Sample("q", says, workspace=Workspace(folder))])
+    (score,) = judge.score([Sample("q", says, workspace=Workspace(folder))])
     return score, [message["content"] for message in engine.requests[-1].prompt if message["role"] == "user"][1:]
 
 
@@ -108,7 +108,7 @@ def test_every_judge_may_look_at_a_page(name, tmp_path):
         "q", "Done.", "42", meta={"opponent": "Done.", "opponent_workspace": theirs}, workspace=Workspace(folder)
     )
     judge = JUDGES[name][0](engine, shows="workspace", looks=1, scope=["*"])
-    (score,) = score_all(judge, [row])
+    (score,) = judge.score([row])
     assert engine.requests, score
     look = engine.requests[-1].prompt[-1]["content"]
     colours = {opened(part)[0].getpixel((3, 3)) for part in look if part["type"] == "image_url"}
@@ -144,7 +144,7 @@ def test_pictures_are_limited_in_number_with_those_of_the_prompt(tmp_path):
     engine = Scripted(lambda _: next(said))
     engine.pictures = True
     row = Sample([{"role": "user", "content": embedded}], "Done.", workspace=Workspace(folder))
-    (score,) = score_all(Pointwise(engine, shows="workspace", looks=4, scope=["notes.txt"]), [row])
+    (score,) = Pointwise(engine, shows="workspace", looks=4, scope=["notes.txt"]).score([row])
     assert score.value == 1.0, score
     contents = [message["content"] for message in engine.requests[-1].prompt]
     sent = [part for content in contents if not isinstance(content, str) for part in content]
@@ -261,7 +261,7 @@ def test_recorded_talks_with_pages_give_the_same_scores_again(tmp_path):
     def scores(engine):
         engine.pictures = True
         judge = Rubric(engine, rubric=[{"criterion": "x", "points": 1}], shows="workspace", looks=3)
-        return score_all(judge, [Sample("q", "Done.", workspace=Workspace(folder))])
+        return judge.score([Sample("q", "Done.", workspace=Workspace(folder))])
 
     first = scores(Recorder(Scripted(rule), path))
     assert first[0].value == 1.0, first

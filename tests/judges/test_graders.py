@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.scripted import Scripted, asked
-from verikit import score_all
 from verikit.errors import ConfigError, EngineTimeout, UsageError
 from verikit.graders.formula import Formula
 from verikit.graders.schema import read_grader
@@ -26,7 +25,7 @@ def check(operation, input="{{sample.output_text}}", reference="{{ item.referenc
 
 def graded(grader, text, engine="", messages=(), answer=None, **row):
     sample = Sample("q", text, answer, meta=row, messages=messages)
-    return score_all(OpenAIGrader(grader, engine), [sample])[0]
+    return OpenAIGrader(grader, engine).score([sample])[0]
 
 
 @pytest.mark.parametrize(
@@ -412,7 +411,7 @@ def test_a_python_grader_that_grades_no_reply_leaves_them_unscored_and_is_tried_
     monkeypatch.setattr(graders, "row_fault", lambda *args: tried.append(args[1]) or find(*args))
     verifier = OpenAIGrader(python(f"def grade(sample, item):\n    {body}"), wall_s=0.4)
     for gold in ("4", "5"):
-        scores = score_all(verifier, [Sample("q", text, gold) for text in ("4", "{", "x")])
+        scores = verifier.score([Sample("q", text, gold) for text in ("4", "{", "x")])
         assert {score.status for score in scores} <= {"error", "timeout"}
         assert all("none for simple replies" in score.reason for score in scores)
     assert len(tried) == 2
@@ -447,7 +446,7 @@ SEES_JSON = "def grade(sample, item):\n    return 0.5 if sample['output_json'] i
 def test_no_depth_of_json_makes_a_reply_unscored(opening, closing, on_raise):
     verifier = OpenAIGrader(python(SEES_JSON), on_raise=on_raise)
     samples = [Sample("q", opening * n + "1" + closing * n) for n in (1, 30, *range(56, 64), 300, 900, 100_000)]
-    values = [score.value for score in score_all(verifier, samples)]
+    values = [score.value for score in verifier.score(samples)]
     assert values == [1.0] * values.index(0.5) + [0.5] * (len(values) - values.index(0.5))
     assert values.index(0.5) == 5  # 58 brackets are as deep as the sandbox takes in a call's argument
 
@@ -545,7 +544,7 @@ def test_model_graders_of_a_batch_ask_in_one_call_each():
     engine = Scripted(lambda request: reply(4) if "good" in asked(request) else reply(0))
     both = {"type": "multi", "graders": {"a": SCORE, "b": check("like", reference="o")}, "calculate_output": "a/4 * b"}
     samples = [Sample("q", text, "gold") for text in ("good", "bad", "go")]
-    assert [score.value for score in score_all(OpenAIGrader(both, engine), samples)] == [1.0, 0.0, 0.0]
+    assert [score.value for score in OpenAIGrader(both, engine).score(samples)] == [1.0, 0.0, 0.0]
     assert engine.calls == [3]
 
 

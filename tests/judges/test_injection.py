@@ -7,7 +7,6 @@ import re
 import pytest
 
 from tests.judges.scripted import Scripted, asked
-from verikit import score_all
 from verikit.judges import Pairwise, Pointwise, Reference
 from verikit.judges.pairwise import Pair
 from verikit.judges.rubric import Rubric
@@ -80,10 +79,10 @@ def test_search_no_injection_leaves_its_place_or_becomes_a_rubrics_verdict(promp
         verdicts = [f"<{fence(request)} {n}: {'met' if is_met else 'not met'}>" for n, is_met in enumerate(met, 1)]
         return "\n".join([shown(request, "answer"), *verdicts])
 
-    for score in score_all(Rubric(Scripted(parrot), prompt, probe=0), samples):
+    for score in Rubric(Scripted(parrot), prompt, probe=0).score(samples):
         assert score.value is None, score
     engine = Scripted(honest)
-    for sample, score in zip(samples, score_all(Rubric(engine, prompt), samples), strict=True):
+    for sample, score in zip(samples, Rubric(engine, prompt).score(samples), strict=True):
         assert score.value == 0.5, (sample.completion, score)
     for request in engine.requests:
         assert asked(request).count(f"</answer {fence(request)}>") == 1
@@ -107,6 +106,6 @@ def test_search_no_injection_that_a_judge_quotes_becomes_its_verdict():
 def test_every_canary_is_shown_between_its_marks():
     engine = Scripted(lambda request: f"<{fence(request)} 1: not met>\n<{fence(request)} 2: not met>")
     samples = [Sample("q", text, meta={"rubrics": RUBRIC}) for text in RUBRIC_CANARIES.values()]
-    assert [score.value for score in score_all(Rubric(engine), samples)] == [0.0] * len(samples)
+    assert [score.value for score in Rubric(engine).score(samples)] == [0.0] * len(samples)
     for request in engine.requests:
         assert asked(request).count(f"</answer {fence(request)}>") == 1

@@ -3,7 +3,6 @@ import pickle
 import pytest
 
 from tests.judges.scripted import Holding, Scripted, asked, better, shown, token
-from verikit import score_all
 from verikit.base import Verifier
 from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError, UnparseableVerdict
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
@@ -82,7 +81,7 @@ def test_a_judge_that_never_gives_a_verdict_stops_the_run_early():
     with pytest.raises(ConfigError, match="As a language model"):
         judge.compare(PAIRS[3:6])
     with pytest.raises(ConfigError):
-        score_all(Pairwise(engine), [sample()] * 8)
+        Pairwise(engine).score([sample()] * 8)
     assert len(engine.calls) == 3
 
 
@@ -260,7 +259,7 @@ def test_nothing_is_held_where_that_is_switched_off_or_the_engine_cannot():
 class Length(Verifier):
     name = "length"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [Score(float(len(s.completion))) if s.completion else Score.error("empty") for s in samples]
 
 

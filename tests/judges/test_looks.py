@@ -7,7 +7,7 @@ import pytest
 from tests.judges.scripted import Scripted, asked
 from tests.judges.test_workspace_evidence import CRITERIA, JUDGES, OTHER, met, zipped
 from tests.verifiers.test_docx import p, packed, r
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.engines.replay import Recorder, Replay
 from verikit.errors import ConfigError
 from verikit.judges import Pointwise, Rubric
@@ -25,7 +25,7 @@ def talk(*replies, left=LEFT, text="Done.", name="judge", **options):
     engine = Scripted(lambda _: next(says))
     row = {"opponent": "Done.", "opponent_workspace": OTHER}
     given = {"shows": "workspace", "looks": 3, **options}
-    (score,) = score_all(make(engine, **given), [Sample("q", text, "42", meta=row, workspace=left)])
+    (score,) = make(engine, **given).score([Sample("q", text, "42", meta=row, workspace=left)])
     return score, [message["content"] for message in engine.requests[-1].prompt]
 
 
@@ -65,7 +65,7 @@ def test_every_judge_may_look(name):
     engine = Scripted(lambda request: JUDGES[name][1](request) if len(request.prompt) > 2 else "LOOK open same.txt")
     row = {"opponent": "Done.", "opponent_workspace": {"after": {"same.txt": "theirs"}}}
     judge = JUDGES[name][0](engine, shows="workspace", looks=1)
-    (score,) = score_all(judge, [Sample("q", "Done.", "42", meta=row, workspace=LEFT)])
+    (score,) = judge.score([Sample("q", "Done.", "42", meta=row, workspace=LEFT)])
     assert score.value == 1.0
     look = engine.requests[-1].prompt[-1]["content"]
     assert "needle" in look
@@ -110,7 +110,7 @@ def test_recorded_talks_give_the_same_scores_again(tmp_path):
     path = tmp_path / "talks.jsonl"
 
     def scores(engine, **options):
-        return score_all(Rubric(engine, rubric=CRITERIA, shows="workspace", looks=3, **options), samples)
+        return Rubric(engine, rubric=CRITERIA, shows="workspace", looks=3, **options).score(samples)
 
     first = scores(Recorder(Scripted(rule), path))
     assert [score.value for score in first] == [1.0] * 3
@@ -129,7 +129,7 @@ def test_a_file_that_fails_under_a_look_costs_the_row_its_value_and_no_other_row
 
     bad = Workspace(tmp_path / "w", {"same.txt": "needle"})
     judge = Pointwise(Scripted(rule), shows="workspace", looks=2)
-    scores = score_all(judge, [Sample("q", "a", workspace=bad), Sample("q", "b", workspace=LEFT)])
+    scores = judge.score([Sample("q", "a", workspace=bad), Sample("q", "b", workspace=LEFT)])
     assert [score.status for score in scores] == ["error", "ok"]
     assert "changed after it was collected" in scores[0].reason
 
@@ -150,7 +150,7 @@ def test_looks_need_runs_to_look_at():
 
 def test_without_files_and_steps_nothing_is_offered():
     engine = Scripted(lambda _: "[[10]]")
-    score_all(Pointwise(engine, shows="trajectory", looks=3), [Sample("q", "text")])
+    Pointwise(engine, shows="trajectory", looks=3).score([Sample("q", "text")])
     assert "LOOK" not in asked(engine.requests[0])
 
 
@@ -207,7 +207,7 @@ def test_no_attempt_in_any_place_moves_the_verdict_of_a_judge_that_repeats_it(pl
     """The material asks for the opposite of the truth, in the form of the judge's own verdicts."""
     engine = Scripted(truthful)
     sample = forged(place, word, tmp_path / "w")
-    (score,) = score_all(Rubric(engine, rubric=CRITERIA, shows="workspace", looks=1), [sample])
+    (score,) = Rubric(engine, rubric=CRITERIA, shows="workspace", looks=1).score([sample])
     assert score.value == value, score.reason
     text = asked(engine.requests[-1])
     assert "Ignore" in text

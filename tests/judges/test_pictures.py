@@ -9,7 +9,6 @@ import pytest
 from tests.engines.server import Server, chat_reply
 from tests.judges.scripted import Scripted, asked
 from tests.judges.test_content import JUDGES, SAID, text_part
-from verikit import score_all
 from verikit.judges import Pointwise
 from verikit.judges.evidence.pictures import LONG_SIDE, MOST_PICTURES, png
 from verikit.types import Sample
@@ -52,7 +51,7 @@ def colours(message):
 def judged(name="judge", prompt="q", reply="iron 7", opponent="no", **options):
     engine = Scripted(SAID[name])
     engine.pictures = True
-    (score,) = score_all(JUDGES[name](engine, **options), [Sample(prompt, reply, "7", meta={"opponent": opponent})])
+    (score,) = JUDGES[name](engine, **options).score([Sample(prompt, reply, "7", meta={"opponent": opponent})])
     return score, engine.requests
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from tests.judges.scripted import Scripted, asked, shown
-from verikit import score_all
 from verikit.errors import ConfigError, EngineError, EngineTimeout, SchemaError
 from verikit.judges.rubric import Criteria, Criterion, Rubric, read
 from verikit.judges.rubric.canaries import RUBRIC_CANARIES, canary_scores
@@ -52,7 +51,7 @@ def rubric(rule=names, **options):
 
 
 def scored(verifier, answer, rows=ROWS, **meta):
-    return score_all(verifier, [Sample("q", answer, meta={"rubrics": rows, **meta})])[0]
+    return verifier.score([Sample("q", answer, meta={"rubrics": rows, **meta})])[0]
 
 
 def official(rows, met):
@@ -160,8 +159,8 @@ def test_must_criteria_gate_and_must_nots_too():
 @pytest.mark.parametrize("size", [1, 2, 8])
 def test_so_many_criteria_go_into_one_request_and_all_requests_into_one_call(size):
     engine = Scripted(names)
-    scores = score_all(
-        Rubric(engine, per_call=size), [Sample("q", text, meta={"rubrics": ROWS}) for text in ("iron", "zinc")]
+    scores = Rubric(engine, per_call=size).score(
+        [Sample("q", text, meta={"rubrics": ROWS}) for text in ("iron", "zinc")]
     )
     assert engine.calls == [2 * math.ceil(3 / size)]
     assert [score.value for score in scores] == [5 / 8, 3 / 8]
@@ -242,7 +241,7 @@ def test_one_retry_asks_again_and_keeps_the_verdicts_that_were_there():
 def test_a_judge_that_gives_no_verdict_on_anything_stops_the_run():
     rows = [Sample("q", f"iron {i}", meta={"rubrics": ROWS}) for i in range(8)]
     with pytest.raises(ConfigError, match="the judge's first"):
-        score_all(rubric(lambda _: "I like it."), rows)
+        rubric(lambda _: "I like it.").score(rows)
 
 
 def test_several_askings_give_the_median_and_are_kept():
@@ -393,7 +392,7 @@ def test_a_leafs_question_says_what_it_is_a_part_of():
     ],
 )
 def test_published_forms_of_rows_are_read_as_they_are(row):
-    scores = score_all(rubric(), [Sample("q", text, meta=row) for text in ("iron", "zinc")])
+    scores = rubric().score([Sample("q", text, meta=row) for text in ("iron", "zinc")])
     assert [score.value for score in scores] == [1.0, 0.0]
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.engines.server import Server, chat_reply
 from tests.judges.scripted import Scripted, asked, shown
-from verikit import score_all
 from verikit.cli import cli
 from verikit.engines import Request
 from verikit.errors import UsageError
@@ -84,7 +83,7 @@ def test_criteria_that_separate_are_kept_with_points_and_faults_are_negated(tmp_
 def test_the_rubric_scores_new_answers(tmp_path, parts):
     synthesise_rubric(questions(), tmp_path, parts, {})
     verifier = Rubric(Scripted(judge), rubric=str(tmp_path / "rubric.json"))
-    good, bad = score_all(verifier, [Sample("q", "5 metres"), Sample("q", "a guess: 5")])
+    good, bad = verifier.score([Sample("q", "5 metres"), Sample("q", "a guess: 5")])
     assert (good.value, bad.value) == (1.0, 0.0)
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import verikit
 from tests.judges.scripted import Holding, Scripted, asked
-from verikit import score_all
 from verikit.errors import ConfigError
 from verikit.judges import Pairwise, Pointwise, Reference, Rubric
 from verikit.judges.evidence.actions import speaks_of_actions
@@ -62,7 +61,7 @@ def judged(name, run, rule=None, prompt="Fix the bug.", meta=None, **options):
     make, said = JUDGES[name]
     engine = Scripted(rule or said)
     row = {"opponent": HONEST, **(meta or {})}
-    (score,) = score_all(make(engine, **options), [Sample(prompt, run, "42", meta=row)])
+    (score,) = make(engine, **options).score([Sample(prompt, run, "42", meta=row)])
     return score, engine.requests
 
 
@@ -250,7 +249,7 @@ def test_a_verdict_that_cites_an_entry_that_does_not_exist_is_unread(name, cited
 
 def test_a_false_citation_is_not_forced_into_a_verdict():
     engine = Holding("choice", rule=lambda _: "By [#77].\n[[10]]")
-    (score,) = score_all(Pointwise(engine, shows="trajectory", retry=True), [Sample("q", FORGED)])
+    (score,) = Pointwise(engine, shows="trajectory", retry=True).score([Sample("q", FORGED)])
     assert score.status == "error"
     assert [request.structured for request in engine.requests] == [None, None]
 
@@ -280,7 +279,7 @@ def test_criteria_about_actions_that_no_row_shows_are_told_once_and_at_the_start
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(2):
-            score_all(judge, [Sample("q", FORGED), Sample("q", "text")])
+            judge.score([Sample("q", FORGED), Sample("q", "text")])
     (warning,) = caught
     assert "2 of 2 rows show none" in str(warning.message)
     assert min(seen) == 1

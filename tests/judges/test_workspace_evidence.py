@@ -15,7 +15,7 @@ import verikit
 from tests.artifacts.books import sales
 from tests.judges.scripted import Scripted, asked, shown
 from tests.verifiers.test_docx import p, packed, r
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.artifacts.box import BoxReader
 from verikit.errors import ConfigError
 from verikit.judges import Pairwise, Pointwise, Reference, Rubric
@@ -57,7 +57,7 @@ def judged(name="judge", after=AFTER, before=BEFORE, rule=None, text="All done."
     row = {"opponent": "All done.", "opponent_workspace": OTHER, **(meta or {})}
     left = Workspace(after, before, trajectory=STEPS)
     given = {"shows": "workspace", **options}
-    (score,) = score_all(make(engine, **given), [Sample("Set x to 2.", text, "42", meta=row, workspace=left)])
+    (score,) = make(engine, **given).score([Sample("Set x to 2.", text, "42", meta=row, workspace=left)])
     return score, engine.requests
 
 
@@ -80,7 +80,7 @@ def test_without_a_before_the_outputs_are_shown_or_else_all_files():
     assert {"hello", "as it was", "x = 2"} <= set(asked(request).splitlines())
     engine = Scripted(lambda _: "[[10]]")
     left = Workspace(AFTER, outputs=["*.txt"])
-    score_all(Pointwise(engine, shows="workspace"), [Sample("q", workspace=left)])
+    Pointwise(engine, shows="workspace").score([Sample("q", workspace=left)])
     assert "hello" in asked(engine.requests[0])
     assert "x = 2" not in asked(engine.requests[0])
 
@@ -114,7 +114,7 @@ def test_a_scope_that_was_not_collected_leaves_no_value_and_tells_what_exists():
     engine = Scripted(lambda _: "[[10]]")
     left = Workspace({"a.py": ""}, outputs=["a.py"])
     judge = Pointwise(engine, shows="workspace", scope=["report.docx"])
-    (score,) = score_all(judge, [Sample("q", workspace=left)])
+    (score,) = judge.score([Sample("q", workspace=left)])
     assert score.status == "error"
     assert "the workspace has a.py" in score.reason
     assert not engine.requests
@@ -125,7 +125,7 @@ def test_a_row_without_a_workspace_leaves_no_value_and_tells_its_keys(name):
     make, said = JUDGES[name]
     engine = Scripted(said)
     row = Sample("q", "text", "42", meta={"opponent": "other", "source": 3})
-    (score,) = score_all(make(engine, shows="workspace"), [row])
+    (score,) = make(engine, shows="workspace").score([row])
     assert score.status == "error"
     assert "no workspace" in score.reason
     assert "source" in score.reason or name == "pairwise"
@@ -179,7 +179,7 @@ def test_steps_are_folded_where_files_leave_no_room_for_them():
     steps = [*STEPS, {"role": "tool", "content": LONG}]
     engine = Scripted(lambda _: "[[10]]")
     left = Workspace(AFTER, BEFORE, trajectory=steps)
-    score_all(Pointwise(engine, shows="workspace"), [Sample("q", "Done.", workspace=left)])
+    Pointwise(engine, shows="workspace").score([Sample("q", "Done.", workspace=left)])
     text = asked(engine.requests[0])
     assert "lines left out⟩" in text
     assert {"+x = 2", "hello"} <= set(text.splitlines())
@@ -226,7 +226,7 @@ def test_a_false_citation_is_corrected_once(name):
 def test_words_of_a_run_without_files_are_checked_as_well():
     for words, status in (("a.py old", "ok"), ("b.py old", "error")):
         engine = Scripted(lambda _, words=words: f'[#3 "{words}"] [@x]\n[[10]]')
-        (score,) = score_all(Pointwise(engine, shows="trajectory"), [Sample("q", STEPS)])
+        (score,) = Pointwise(engine, shows="trajectory").score([Sample("q", STEPS)])
         assert score.status == status
 
 
@@ -331,7 +331,7 @@ def test_a_file_that_takes_over_its_reader_costs_the_score_only_where_it_is_aske
     monkeypatch.setattr(file_text, "_ARCHIVES", reader)
     engine = Scripted(lambda _: "[[10]]")
     left = Workspace({"a.zip": zipped({"x": "y"}), "b.txt": "here"}, {"b.txt": "was"}, outputs=outputs)
-    (score,) = score_all(Pointwise(engine, shows="workspace"), [Sample("q", workspace=left)])
+    (score,) = Pointwise(engine, shows="workspace").score([Sample("q", workspace=left)])
     assert score.status == status, score.reason
     assert not engine.requests or "new a.zip\n⟨not readable: " in asked(engine.requests[0])
 
@@ -369,7 +369,7 @@ def test_paths_of_the_opponents_workspace_start_from_the_rows_folder(tmp_path):
     row = {"opponent": "Done.", "opponent_workspace": {"after": "theirs"}}
     left = TaskWorkspace({"after": {"a.py": "x = 2\n"}}, str(tmp_path))
     judge = Pairwise(Scripted(JUDGES["pairwise"][1]), shows="workspace")
-    assert score_all(judge, [Sample("q", "Done.", meta=row, workspace=left)])[0].value == 1.0
+    assert judge.score([Sample("q", "Done.", meta=row, workspace=left)])[0].value == 1.0
 
 
 def rebuilt(old, new):

@@ -66,7 +66,7 @@ class Rude(Verifier):
 
     name = HOSTILE
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [Score.error(HOSTILE) for _ in samples]
 
 

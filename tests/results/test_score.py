@@ -133,7 +133,7 @@ class Brief(Verifier):
 
     name = "brief"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [self._one(sample) for sample in samples]
 
     def _one(self, sample):
@@ -199,7 +199,7 @@ class Interrupting(Verifier):
     name = "interrupting"
     pressed = False
 
-    def score(self, samples):
+    def score_batch(self, samples):
         if any(sample.id == "half" for sample in samples) and not Interrupting.pressed:
             Interrupting.pressed = True
             raise KeyboardInterrupt

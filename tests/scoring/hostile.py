@@ -96,7 +96,7 @@ class Numpyish:
 class Foreign(Verifier):
     name = "foreign"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [Score(right(s), answer=7, usage={"cost": Numpyish()}) for s in samples]  # type: ignore[arg-type]
 
 
@@ -110,7 +110,7 @@ class OnlyHere(Verifier):
             os._exit(3)
         Path("made").touch()
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [Score(0.0) for _ in samples]
 
 

@@ -24,7 +24,7 @@ class Asking(Verifier):
     name = "asking"
     batch = 8
 
-    def score(self, samples):
+    def score_batch(self, samples):
         """Score, or fail as a judge does."""
         if GONE.exists():
             error = Unreachable("nobody is there")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verikit import Sample, load, score_all
+from verikit import Sample, load
 from verikit.adapters.ray_pool import PoolOptions, RayScorer
 from verikit.errors import SpecError, UsageError
 from verikit.scoring.rows import encode, to_row
@@ -41,7 +41,6 @@ from ray.cluster_utils import Cluster
 from verikit import Sample
 from verikit.adapters import to_trl
 from verikit.adapters.ray_pool import NAMESPACE, RayScorer, stop_pool
-from verikit.base import score_all
 from verikit.scoring.rows import encode, to_row
 
 spec, rows, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -59,7 +58,7 @@ class Trainer:
 
     def step(self, first, count):
         samples = [Sample("?", str(i)) for i in range(first, first + count)]
-        return [encode(to_row(score)) for score in score_all(self.reward.verifier, samples)]
+        return [encode(to_row(score)) for score in self.reward.verifier.score(samples)]
 
     def trl(self, completions):
         return self.reward(["?"] * len(completions), completions)
@@ -85,20 +84,20 @@ told["manager"] = [row for rows in ray.get(again) for row in rows]
 told["before"] = ray.get(manager.counts.remote())
 bad = ["1", "2", "die", "3", "4", "hang"]
 samples = [Sample("?", text) for text in bad]
-told["bad"] = [encode(to_row(score)) for score in score_all(reward.verifier, samples)]
+told["bad"] = [encode(to_row(score)) for score in reward.verifier.score(samples)]
 told["after"] = ray.get(manager.counts.remote())
 idle = RayScorer(spec, pool="idle", actors=3, num_cpus=0.1)
-score_all(idle, [Sample("?", "0")])
+idle.score([Sample("?", "0")])
 manager = ray.get_actor("idle", namespace=NAMESPACE)
 while ray.get(manager.counts.remote())["live"] < 3:
     time.sleep(0.2)
-score_all(idle, [Sample("?", str(i)) for i in range(64)])
+idle.score([Sample("?", str(i)) for i in range(64)])
 for pid in pathlib.Path(out, "loads").read_text().split():
     comm = pathlib.Path("/proc", pid, "comm")
     if comm.exists() and comm.read_text().startswith("ray::Scoring"):
         os.kill(int(pid), signal.SIGKILL)
 time.sleep(2)
-told["idle"] = [score.value for score in score_all(idle, [Sample("?", "5")])]
+told["idle"] = [score.value for score in idle.score([Sample("?", "5")])]
 told["lost"] = ray.get(manager.counts.remote())["deaths"]
 told["stopped"] = [stop_pool("rewards"), stop_pool("nobody")]
 print("FOUND", json.dumps(told))
@@ -117,7 +116,7 @@ def test_a_node_that_is_killed_costs_two_trainers_no_row_and_no_byte_and_a_deadl
     line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
     assert line, done.stderr[-3000:]
     told = json.loads(line.removeprefix("FOUND"))
-    alone = score_all(load(SPEC), [Sample("?", str(i)) for i in range(ROWS)])
+    alone = load(SPEC).score([Sample("?", str(i)) for i in range(ROWS)])
     assert told["left"] > 0, "the node was killed when everything was done"
     assert told["counts"]["deaths"] > 0, "no actor was on the node that was killed"
     assert told["rows"] == [encode(to_row(score)) for score in alone]

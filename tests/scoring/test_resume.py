@@ -350,7 +350,7 @@ def test_a_verifier_that_wants_many_samples_at_once_gets_them(tmp_path):
     class Engineered(Verifier):
         name, batch = "engineered", 10
 
-        def score(self, samples):
+        def score_batch(self, samples):
             sizes.append(len(samples))
             return [Score(1.0)] * len(samples)
 

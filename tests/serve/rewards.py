@@ -49,7 +49,7 @@ class Declared(TextVerifier):
 
     name = "declared"
 
-    def score(self, samples):
+    def score_batch(self, samples):
         return [self._score(float(sample.completion)) for sample in samples]
 
     @property

@@ -17,7 +17,6 @@ from tests.trainers.recipes import test_elo_evolve as elo  # noqa: E402
 from tests.trainers.recipes import test_r1_searcher as search  # noqa: E402
 from tests.trainers.recipes import test_spice as spice  # noqa: E402
 from tests.trainers.recipes.scripted import Scripted  # noqa: E402
-from verikit.base import score_all  # noqa: E402
 from verikit.cli.cache import examine  # noqa: E402
 from verikit.engines.cache import Cache, training_cache  # noqa: E402
 from verikit.errors import ConfigError, EngineError, MissingExtra, TrainerError  # noqa: E402
@@ -80,7 +79,7 @@ def test_what_judges_reply_in_training_is_kept_apart_under_a_cap_of_its_own(tmp_
     def judge(*texts):
         samples = [Sample("1+1=", text, "2") for text in texts]
         found = []
-        asking = threading.Thread(target=lambda: found.extend(score_all(reward, samples)))  # as rewards are
+        asking = threading.Thread(target=lambda: found.extend(reward.score(samples)))  # as rewards are
         asking.start()
         asking.join()
         assert [score.value for score in found] == [1.0] * len(texts)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.verifiers.test_patch import score as patch_score
-from verikit.base import score_all
 from verikit.sandbox.guest import strict
 from verikit.sandbox.proxies.border import Border
 from verikit.sandbox.proxies.peer import Peer
@@ -22,7 +21,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox ne
 
 
 def score(program: str, **meta: Any) -> Score:
-    return score_all(Code(), [Sample(completion=program, meta=meta)])[0]
+    return Code().score([Sample(completion=program, meta=meta)])[0]
 
 
 # ---- which values are changed -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from tests.hostile_texts import HOSTILE
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.answers.choices import settled
 from verikit.errors import UsageError
 from verikit.verifiers.choice import Choice
@@ -97,8 +97,8 @@ def test_hostile_text_costs_linear_work(linear):
 def test_on_real_answers_it_reads_no_less_than_the_common_pattern_and_is_no_less_right(model, rows):
     answers = rows(f"mmlu_pro/{model}.jsonl")
     common = [re.search(r"answer is \(?([A-J])(?:\)|(?!\)))(?!,| and)", row["text"]) for row in answers]
-    scores = score_all(
-        Choice(), [Sample(completion=r["text"], answer=r["answer"], meta={"options": r["options"]}) for r in answers]
+    scores = Choice().score(
+        [Sample(completion=r["text"], answer=r["answer"], meta={"options": r["options"]}) for r in answers]
     )
     assert all(s.status == "ok" for s in scores)
     right = sum(m is not None and m[1] == r["answer"] for m, r in zip(common, answers, strict=True))

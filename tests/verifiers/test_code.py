@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from verikit.base import score_all
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import default_sandbox, toolchains
 from verikit.types import Sample, Score
@@ -26,7 +25,7 @@ ASSERTS = ["assert f(3) == 9", "assert f(4) == 16"]
 
 
 def score(program: str, verifier: Code | None = None, prompt: str = "", **meta: Any) -> Score:
-    return score_all(verifier or Code(wall_s=3), [Sample(prompt, program, meta=meta)])[0]
+    return (verifier or Code(wall_s=3)).score([Sample(prompt, program, meta=meta)])[0]
 
 
 FORMS: dict[str, dict[str, Any]] = {

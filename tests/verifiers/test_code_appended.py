@@ -14,7 +14,6 @@ import pytest
 
 from tests import appended
 from tests.verifiers.test_code_languages import needs
-from verikit.base import score_all
 from verikit.types import Sample, Score
 from verikit.verifiers.code.joining import forms
 from verikit.verifiers.code.joining.forms import SCRIPTS
@@ -50,7 +49,7 @@ def scores(language: str, attacks: bool) -> dict[str, Score]:
     """The scores of the programs of all rounds."""
     needs(language)
     named = [(f"{name} ({seed})", sample) for seed in range(ROUNDS) for name, sample in drawn(language, attacks, seed)]
-    return dict(zip([name for name, _ in named], score_all(Code(), [sample for _, sample in named]), strict=True))
+    return dict(zip([name for name, _ in named], Code().score([sample for _, sample in named]), strict=True))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -84,7 +83,7 @@ def test_a_coin_tossed_in_each_run_hardly_ever_passes() -> None:
     task = appended.Task("number", 3, 1, (1, 2, 5))
     program = f"twin() {{\n    WRONG\n}}\n{toss}"
     samples = [appended.sample("bash", task, f"# {number}\n{program}") for number in range(24)]
-    passed = sum(score.value == 1.0 for score in score_all(Code(), samples))
+    passed = sum(score.value == 1.0 for score in Code().score(samples))
     assert passed <= 6  # 12 are expected of one run, .4 of six, of which more than 6 are a chance of one in ten million
 
 
@@ -103,7 +102,7 @@ def test_what_the_prompt_shows_is_not_enough_to_tell_true_tests_from_false_ones(
     sample = appended.sample("bash", task, knows)
     shown = {**sample.meta, "prompt": '# Twice.\n# >>> $(twin "5")\n# "16"\n' + sample.meta["prompt"]}
     samples = [Sample(completion=f"# {number}\n{sample.completion}", meta=shown) for number in range(12)]
-    assert [score.value for score in score_all(Code(), samples)] == [0.0] * 12
+    assert [score.value for score in Code().score(samples)] == [0.0] * 12
 
 
 def test_tests_whose_values_can_not_be_exchanged_are_made_false_in_another_way() -> None:
@@ -116,7 +115,7 @@ def test_tests_whose_values_can_not_be_exchanged_are_made_false_in_another_way()
         "tests": tests,
     }
     samples = [Sample(completion=f"{both}// {number}", meta=meta) for number in range(3)]
-    assert [score.value for score in score_all(Code(), samples)] == [1.0] * 3
+    assert [score.value for score in Code().score(samples)] == [1.0] * 3
 
 
 def test_tests_that_say_nothing_readable_are_held_to_a_false_assertion() -> None:
@@ -128,7 +127,7 @@ def test_tests_that_say_nothing_readable_are_held_to_a_false_assertion() -> None
     meta = {"language": "javascript", "prompt": prompt, "tests": tests}
     assert expectations("javascript", tests, ["twin"]) == []
     right, forged = "  return 2 * n\n}\n", appended.ATTACKS["javascript"]["reads the word"].replace("WRONG", "")
-    assert [s.value for s in score_all(Code(), [Sample(completion=t, meta=meta) for t in (right, forged)])] == [
+    assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in (right, forged)])] == [
         1.0,
         0.0,
     ]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.verifiers.test_code_languages import needs
-from verikit.base import score_all
 from verikit.types import Sample, Score
 from verikit.verifiers.code.joining.forms import defines
 from verikit.verifiers.code.verifier import Code
@@ -201,7 +200,7 @@ def test_rows_of_multipl_e_pass_the_right_and_fail_wrong_twins(language: str) ->
     meta, replies = MULTIPLE[language]
     meta = {"name": "HumanEval_0_twice", "language": language, "doctests": "transform", **meta}
     samples = [Sample(completion=text, meta=meta) for text in replies.values()]
-    check(dict(zip(replies, score_all(Code(wall_s=2), samples), strict=True)))
+    check(dict(zip(replies, Code(wall_s=2).score(samples), strict=True)))
 
 
 @pytest.mark.parametrize("language", of_each(HUMANEVAL_X))
@@ -210,7 +209,7 @@ def test_rows_of_humaneval_x_pass_the_right_and_fail_wrong_twins(language: str) 
     meta, replies = HUMANEVAL_X[language]
     meta = {"task_id": f"{language}/0", "prompt": meta["declaration"], **meta}
     samples = [Sample(completion=text, meta=meta) for text in replies.values()]
-    check(dict(zip(replies, score_all(Code(wall_s=2), samples), strict=True)))
+    check(dict(zip(replies, Code(wall_s=2).score(samples), strict=True)))
 
 
 STANDARD_INPUT: dict[str, dict[str, Any]] = {
@@ -253,7 +252,7 @@ def test_formats_of_standard_input_pass_the_right_and_fail_wrong_twins(form: str
     replies = PROGRAMS[language]
     meta = {**STANDARD_INPUT[form], "language": language}
     samples = [Sample(completion=text, meta=meta) for text in replies.values()]
-    check(dict(zip(replies, score_all(Code(wall_s=1), samples), strict=True)))
+    check(dict(zip(replies, Code(wall_s=1).score(samples), strict=True)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from verikit.base import score_all
 from verikit.types import Sample, Score
 from verikit.verifiers.code.suites import form_of, suites
 from verikit.verifiers.code.verifier import Code
@@ -74,7 +73,7 @@ FORMS = {"pytest": (PYTEST, 4), "unittest": (UNITTEST, 3), "doctest": (DOCTEST, 
 
 def score(program: str, tests: str = PYTEST, *, options: dict[str, Any] | None = None, **meta: Any) -> Score:
     sample = Sample(completion=program, meta={"tests": tests, **meta})
-    return score_all(Code(wall_s=4, **(options or {})), [sample])[0]
+    return Code(wall_s=4, **(options or {})).score([sample])[0]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -119,7 +118,7 @@ CHEATS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_no_cheat_passes_a_test_beyond_that_of_an_exception(form: str) -> None:
     samples = [Sample(completion=text, meta={"tests": FORMS[form][0]}) for text in CHEATS.values()]
-    scores = score_all(Code(wall_s=4, reward="fraction"), samples)
+    scores = Code(wall_s=4, reward="fraction").score(samples)
     assert all(found.scored for found in scores), scores
     most = {"pytest": 1 / 4, "unittest": 1 / 3, "doctest": 0.0}[form]  # `test_text` expects an exception
     assert {name: found.value for name, found in zip(CHEATS, scores, strict=True) if float(found) > most} == {}
@@ -136,9 +135,9 @@ def test_public_and_hidden_tests_are_told_apart() -> None:
     public = "from solution import f\ndef test_easy():\n    assert f(2) == 4\n"
     hidden = "import unittest\nclass T(unittest.TestCase):\n    def test_hard(self):\n        assert f(3) == 9\n"
     meta = {"public_tests": public, "tests": hidden}
-    only_public = score_all(
-        Code(reward="fraction"), [Sample(completion="def f(x): return 4 if x == 2 else 0", meta=meta)]
-    )[0]
+    only_public = Code(reward="fraction").score([Sample(completion="def f(x): return 4 if x == 2 else 0", meta=meta)])[
+        0
+    ]
     assert only_public.value == 0.5
     assert {name: part.value for name, part in only_public.parts.items()} == {"hidden": 0.0, "public": 1.0}
     assert list(only_public.parts["hidden"].parts) == ["T.test_hard"]

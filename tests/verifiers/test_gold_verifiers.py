@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.hostile_texts import HOSTILE
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.overlap.cover_em import CoverEM
 from verikit.verifiers.overlap.exact import Exact
@@ -105,7 +105,7 @@ FILES = ["hotpotqa_llama", "hotpotqa_qwen", "2wiki_qwen", "bamboogle_llama", "ba
 def test_stored_predictions_score_as_an_independent_reading_of_the_metric_says(v, file, rows):
     stored = rows(f"multihop/r1s_{file}.jsonl")
     samples = [Sample(row["question"], row["pred"], row["answer"]) for row in stored]
-    scores = score_all(v, samples)
+    scores = v.score(samples)
     assert len(stored) > 30
     for row, score in zip(stored, scores, strict=True):
         assert score.value == pytest.approx(METRICS[v](row["pred"], row["answer"]), abs=1e-12), row

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.growth import count_calls
 from tests.verifiers.instruction_cases import CAPITAL, CASES, ENGLISH, FRENCH, PROMPT
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.instructions import Instructions, loose_variants, sentences, words
 from verikit.verifiers.instructions.language import language
@@ -120,9 +120,7 @@ TWO = {"instruction_id_list": ONE["instruction_id"], "kwargs": ONE["kwargs"]}
     ids=["IFEval", "text", "lm-eval", "JSON", "literal", "list", "object", "nested", "IF-RLVR"],
 )
 def test_instructions_are_read_in_every_published_form(answer, meta):
-    right, wrong = (
-        score_all(Instructions(), [Sample("", text, answer, meta=meta)])[0] for text in ("Sea.", "Sea, see.")
-    )
+    right, wrong = (Instructions().score([Sample("", text, answer, meta=meta)])[0] for text in ("Sea.", "Sea, see."))
     assert (right.value, wrong.value) == (1.0, 0.0)
     assert wrong.reason == "1 of 2 followed; not punctuation:no_comma"
 
@@ -143,7 +141,7 @@ def test_instructions_are_read_in_every_published_form(answer, meta):
     ],
 )
 def test_a_row_without_readable_instructions_is_unscored(answer, meta):
-    score = score_all(Instructions(), [Sample("", "A text.", answer, meta=meta)])[0]
+    score = Instructions().score([Sample("", "A text.", answer, meta=meta)])[0]
     assert (score.value, score.status) == (None, "error")
 
 

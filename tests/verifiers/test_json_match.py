@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import check_linear
-from verikit import Sample, load, score_all
+from verikit import Sample, load
 from verikit.answers.claims.json_fields import MAX_DEPTH
 from verikit.errors import UsageError
 from verikit.names.spec import load as load_spec
@@ -323,6 +323,6 @@ def test_integers_that_hash_alike_take_no_longer():
 
 def test_half_of_a_surrogate_pair_can_be_told():
     samples = [Sample("", '{"\\ud800": "\\ud800"}', '{"a": "x", "\\udfff": "\\udfff"}')]
-    found = score_all(JsonMatch(), samples)[0]
+    found = JsonMatch().score(samples)[0]
     found.reason.encode()
     assert all(name.encode() for name in found.parts)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.names.spec import load
 from verikit.verifiers.documents.json_schema import JsonSchema
@@ -268,7 +268,7 @@ def test_it_pickles_after_use_and_serves_many_threads():
     results = []
 
     def run(text, value):
-        results.append([s.value for s in score_all(v, [Sample(completion=text)] * 50)] == [value] * 50)
+        results.append([s.value for s in v.score([Sample(completion=text)] * 50)] == [value] * 50)
 
     threads = [threading.Thread(target=run, args=a) for a in [('["a"]', 1), ('["b"]', 0), ("x", 0), ("[]", 1)]]
     for thread in threads:

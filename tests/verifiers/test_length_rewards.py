@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import verikit
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.style.repetition import Repetition
 from verikit.verifiers.style.soft_overlong import SoftOverlong
@@ -100,14 +100,14 @@ def test_soft_overlong_is_dapos_equation_on_every_kind_of_count():
             {"completion_tokens": length}, {"usage": {"completion_tokens": length}}, {"token_ids": [7] * length},
             {"response_length": float(length)},
         ]  # fmt: skip
-        for score in score_all(verifier, [Sample("", "text", meta=meta) for meta in metas]):
+        for score in verifier.score([Sample("", "text", meta=meta) for meta in metas]):
             assert score.value == pytest.approx(dapo(length, most, cache), abs=1e-12)
         assert SoftOverlong(most, cache, unit="chars")("x" * length).value == pytest.approx(dapo(length, most, cache))
 
 
 def test_without_a_count_a_length_in_tokens_is_unscored():
     for meta in ({}, {"completion_tokens": None}, {"completion_tokens": True}, {"completion_tokens": -1}):
-        score = score_all(SoftOverlong(), [Sample("", "text", meta=meta)])[0]
+        score = SoftOverlong().score([Sample("", "text", meta=meta)])[0]
         assert (score.status, score.value) == ("error", None)
     with pytest.raises(UsageError, match="cache"):
         SoftOverlong(100, 200)

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.overlap.fuzzy import RATIOS, Fuzzy
 from verikit.verifiers.overlap.rouge import Rouge
@@ -33,7 +33,7 @@ def pairs(n=60):
 
 def same(verifier, peer):
     for text, references in pairs():
-        (score,) = score_all(verifier, [Sample("", text, references)])
+        (score,) = verifier.score([Sample("", text, references)])
         assert score.value == pytest.approx(peer(text, references), abs=1e-9), (text, references)
 
 

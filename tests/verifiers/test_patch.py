@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.verifiers.repositories import CALC, CALC_TESTS, MENDED, ROWS, STACK, TEXT, diff
-from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.sandbox.toolchains import Missing, toolchain
 from verikit.types import Sample, Score
@@ -29,7 +28,7 @@ def score(reply: str, row: dict[str, Any], **options: Any) -> Score:
     if problem := default_sandbox().programs.problem("bash"):
         pytest.skip(problem)
     verifier = Patch(**{"wall_s": 60, "check_row": False, **options})
-    return score_all(verifier, [Sample(completion=reply, meta=row)])[0]
+    return verifier.score([Sample(completion=reply, meta=row)])[0]
 
 
 @pytest.mark.parametrize("name", [*sorted({*ROWS} - {"stack"}), pytest.param("stack", marks=pytest.mark.slow)])
@@ -325,7 +324,7 @@ def test_every_candidate_gets_a_fresh_tree() -> None:
     row = {"repository": {"x": "1"}, "FAIL_TO_PASS": ["test ! -e left && touch left ../left ../../left"],
            "test_commands": ["test ! -e left && touch left ../left ../../left"], "report": "exit"}  # fmt: skip
     samples = [Sample(completion='{"y": "1"}', meta=row)] * 4
-    assert [found.value for found in score_all(Patch(check_row=False), samples)] == [1.0] * 4
+    assert [found.value for found in Patch(check_row=False).score(samples)] == [1.0] * 4
 
 
 def test_an_endless_test_is_ended() -> None:

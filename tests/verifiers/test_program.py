@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from verikit.base import score_all
 from verikit.sandbox import RunLimits, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers.proposals.program import Program
@@ -18,7 +17,7 @@ REPEAT = "def f(a, b=1):\n    return [a] * b"
 
 
 def score(completion: str, verifier: Program | None = None, **meta: Any) -> Score:
-    return score_all(verifier or Program(wall_s=3), [Sample(completion=completion, meta=meta)])[0]
+    return (verifier or Program(wall_s=3)).score([Sample(completion=completion, meta=meta)])[0]
 
 
 def deduce(said: str, output: str = "[1, 1]", **options: Any) -> Score:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from tests.verifiers.test_code_languages import needs
-from verikit.base import score_all
 from verikit.types import Sample
 from verikit.verifiers.code.verifier import Code
 
@@ -112,7 +111,7 @@ def evaluated(rows: list[Row]) -> Iterator[tuple[str, Sample]]:
 
 def failed(named: list[tuple[str, Sample]]) -> dict[str, str]:
     """Why those without the full score have it not."""
-    scores = score_all(Code(row_s=60), [sample for _, sample in named])
+    scores = Code(row_s=60).score([sample for _, sample in named])
     return {name: f"{s.value} {s.reason}" for (name, _), s in zip(named, scores, strict=True) if s.value != 1.0}
 
 
@@ -132,7 +131,7 @@ def test_solutions_of_humaneval_x_score_in_every_form_and_wrong_ones_do_not() ->
         ]
         wrong.append(Sample(row["prompt"], "    return None\n", meta=other))
     assert failed(named) == {}
-    assert [(score.value, score.status) for score in score_all(Code(), wrong)] == [(0.0, "ok")] * len(wrong)
+    assert [(score.value, score.status) for score in Code().score(wrong)] == [(0.0, "ok")] * len(wrong)
 
 
 def test_a_whole_function_may_leave_the_imports_and_helpers_of_its_prompt_out() -> None:
@@ -160,7 +159,7 @@ def test_a_prompt_without_its_last_line_break_is_gone_on_with_on_the_next_line()
         Sample(stripped["prompt"], text, meta=stripped)
         for text in prompted(row["prompt"], row["canonical_solution"]).values()
     ]
-    assert [score.value for score in score_all(Code(), samples)] == [1.0] * len(samples)
+    assert [score.value for score in Code().score(samples)] == [1.0] * len(samples)
 
 
 def marked(code: str) -> dict[str, str]:
@@ -216,7 +215,7 @@ def test_tests_in_the_form_of_evalplus_are_run_whole(right: bool) -> None:
         Sample(plus["text"], f"[BEGIN]\n{plus['code']}\n[DONE]", meta=plus),
     ]
     # A row whose own solution fails its tests has no score.
-    assert [score.value for score in score_all(Code(row_s=60), samples)] == [1.0 if right else None] * 2
+    assert [score.value for score in Code(row_s=60).score(samples)] == [1.0 if right else None] * 2
 
 
 def test_solutions_of_bigcodebench_score_in_every_form() -> None:
@@ -354,9 +353,7 @@ def test_a_wrong_function_beside_a_main_of_its_own_stays_wrong(language: str) ->
     prompt, _, _, tests, stops = FOREIGN[language]
     meta = {"language": language, "prompt": prompt, "tests": tests, "stop_tokens": stops}
     forms = foreign(language, WRONG[language])
-    scores = score_all(
-        Code(row_s=60), [Sample(prompt, forms[form], meta=meta) for form in ("own main", "whole in a fence")]
-    )
+    scores = Code(row_s=60).score([Sample(prompt, forms[form], meta=meta) for form in ("own main", "whole in a fence")])
     assert [score.value for score in scores] == [0.0, 0.0]
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.verifiers.repositories import CALC, MENDED, ROWS, diff
 from tests.verifiers.test_patch import score as patch_score
-from verikit.base import score_all
 from verikit.types import Sample
 from verikit.verifiers.code import checkers
 from verikit.verifiers.code.verifier import Code
@@ -57,7 +56,7 @@ CHECKERS = {
 @pytest.mark.parametrize("program", ["print('x')", "print('34 ' * 40 + 'x')", "", "print('9' * 9999)", "print('\\0')"])
 def test_no_output_makes_a_working_checker_leave_a_program_unscored(kind: str, program: str) -> None:
     meta = {"tests": [{"input": "7", "output": "3 4"}], "checker": CHECKERS[kind]}
-    scores = score_all(Code(wall_s=3), [Sample(completion=text, meta=meta) for text in ("print(3, 4)", program)])
+    scores = Code(wall_s=3).score([Sample(completion=text, meta=meta) for text in ("print(3, 4)", program)])
     assert [(score.value, score.status) for score in scores] == [(1.0, "ok"), (0.0, "ok")], scores
 
 

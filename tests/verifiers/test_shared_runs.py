@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from verikit.base import score_all
 from verikit.sandbox import LocalSandbox, RunLimits, default_sandbox, same
 from verikit.sandbox.budget import Budget
 from verikit.sandbox.guest.closed import closed
@@ -143,11 +142,11 @@ def test_calls_of_a_closed_program_give_in_company_what_they_give_alone() -> Non
 
 
 def alone(samples: list[Sample], **options: Any) -> list[Score]:
-    return [score_all(Program(**options), [sample])[0] for sample in samples]
+    return [Program(**options).score([sample])[0] for sample in samples]
 
 
 def together(samples: list[Sample], **options: Any) -> list[Score]:
-    return score_all(Program(**options), samples)
+    return Program(**options).score(samples)
 
 
 def deductions(*said: str) -> list[Sample]:
@@ -243,7 +242,7 @@ CUBES = {"tests": [f"assert f({n}) == {n**3}" for n in range(7)]}
 
 
 def coded(program: str, **options: Any) -> Score:
-    return score_all(Code(**options), [Sample(completion=program, meta=CUBES)])[0]
+    return Code(**options).score([Sample(completion=program, meta=CUBES)])[0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.sql.compare import Result, difference, near
 from verikit.verifiers.sql.text import query, sort_keys, tokens
@@ -32,7 +32,7 @@ def dialect(request):
 def verdict(said, gold, dialect="sqlite", meta=None, **options):
     verifier = SQL(dialect=dialect, **options)
     meta = {"schema": SCRIPT} if meta is None else meta
-    return score_all(verifier, [Sample("", said, gold, meta=meta)])[0]
+    return verifier.score([Sample("", said, gold, meta=meta)])[0]
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_hostile_queries_are_held_and_score_nothing(tmp_path, kind):
     queries = [text.replace("{path}", str(path)) for text in HOSTILE[kind]]
     verifier = SQL(wall_s=1, memory_mb=256, max_rows=1000)
     samples = [Sample("", f"```sql\n{text}\n```", "SELECT a, b FROM t", meta={"db": str(path)}) for text in queries]
-    for text, score in zip(queries, score_all(verifier, samples), strict=True):
+    for text, score in zip(queries, verifier.score(samples), strict=True):
         assert (score.status, score.value) == ("ok", 0), (text[:80], score)
     assert (path.read_bytes(), sorted(tmp_path.iterdir())) == before
     right = Sample("", "SELECT a, b FROM t", "SELECT a, b FROM t", meta={"db": str(path)})
-    assert score_all(verifier, [right])[0].value == 1
+    assert verifier.score([right])[0].value == 1
 
 
 def test_a_database_that_is_being_written_is_not_read_without_its_log(tmp_path):
@@ -363,7 +363,7 @@ def test_rows_that_tie_in_the_golds_order_may_stand_in_any_order_and_no_others(g
         said = f"WITH r({columns}, i) AS ({listed}) SELECT {columns} FROM r ORDER BY i"
         samples.append(Sample("", said, gold, meta={"schema": SCRIPT}))
         right.append([key(row) for row in turned] == sorted(map(key, rows)))
-    assert [score.value for score in score_all(SQL(dialect=dialect), samples)] == right
+    assert [score.value for score in SQL(dialect=dialect).score(samples)] == right
 
 
 CELLS = st.sampled_from([None, 0, 1, 2, 1.0, 1 + 1e-12, 0.5, 0.5 + 1e-11, "a", "1", "", ("blob", "00")])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import verikit
 from tests.growth import check_linear
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.tools.shell import MAX_CHARS, parsed
 from verikit.verifiers.tools.watch import StepRules
@@ -28,7 +28,7 @@ def bash(command):
 
 
 def score(verifier, *turns, workspace=None):
-    return score_all(verifier, [Sample("p", list(turns), workspace=workspace)])[0]
+    return verifier.score([Sample("p", list(turns), workspace=workspace)])[0]
 
 
 YES, NO, UNKNOWN = 0.0, 1.0, None
@@ -166,7 +166,7 @@ def test_the_harness_s_record_counts_and_no_record_is_unscored():
     record = [bash("rm tests/a.py")]
     never = verikit.trajectory("none", never_writes=["tests/**"])
     assert score(never, bash("ls"), workspace=Workspace({"a": ""}, trajectory=record)).value == 0.0
-    assert score_all(never, [Sample("p", "all tests pass")])[0].value is None
+    assert never.score([Sample("p", "all tests pass")])[0].value is None
 
 
 def test_the_undecided_has_the_value_that_a_task_gives_it():

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from verikit.base import score_all
 from verikit.names.spec import load
 from verikit.types import Sample
 
@@ -70,7 +69,7 @@ def test_right_replies_are_rewarded_and_wrong_ones_are_not(name, wrapping):
     rows = [(reply, right) for which, reply, right in ROWS if which == name]
     meta = {"tests": ["assert f(3) == 9", "assert f(4) == 16"]} if name == "code" else {}
     samples = [Sample("", before.format(decoy=decoy) + reply + after, gold, meta=meta) for reply, _ in rows]
-    scores = score_all(load(spec), samples)
+    scores = load(spec).score(samples)
     assert [(reply, score.value) for (reply, _), score in zip(rows, scores, strict=True)] == [
         (reply, float(right)) for reply, right in rows
     ]
@@ -81,7 +80,7 @@ def test_a_right_answer_that_stands_in_the_thoughts_alone_is_not_rewarded(name):
     spec, gold, _, right, _ = CASES[name]
     meta = {"tests": ["assert f(3) == 9"]} if name == "code" else {}
     texts = [form.format(reply) for reply in right for form in ("<think>{}", "<think>{}</think>", "{}</think>\n")]
-    scores = score_all(load(spec), [Sample("", text, gold, meta=meta) for text in texts])
+    scores = load(spec).score([Sample("", text, gold, meta=meta) for text in texts])
     assert {score.value for score in scores} == {0.0}
 
 

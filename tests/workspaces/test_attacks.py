@@ -11,7 +11,7 @@ import pytest
 
 import verikit
 from tests.conftest import ROOT
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.workspaces import Workspace
 
 BEFORE = {"tests/test_a.py": "assert f(1) == 2\n", "src/a.py": "def f(x): return 0\n", "in.csv": "a\n1\n"}
@@ -204,7 +204,7 @@ def test_52_53_54_trajectories():
 
     def value(verifier, *commands, record=None):
         workspace = Workspace(GOOD, BEFORE, trajectory=record)
-        return score_all(verifier, [Sample("p", [bash(one) for one in commands], workspace=workspace)])[0].value
+        return verifier.score([Sample("p", [bash(one) for one in commands], workspace=workspace)])[0].value
 
     assert value(kept, "ls", record=[bash("rm tests/test_a.py; git checkout tests/test_a.py")]) == 0.0
     assert value(kept, "ls", record=[bash("pytest"), bash("pytest")]) == 1.0

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import verikit
-from verikit import Sample, score_all
+from verikit import Sample
 from verikit.cli import cli
 from verikit.readers import read, trials
 from verikit.readers.trials import is_trials, trial_rows
@@ -78,7 +78,7 @@ def test_rows_of_one_candidate_each_keep_their_own_workspace(tmp_path):
     told = [{"id": "t", "prompt": "p", "workspace": {"after": {name: ""}}} for name in ("out.csv", "x")]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told))
     [group] = read(tmp_path / "rows.jsonl")
-    assert [s.value for s in score_all(verikit.files(exist="out.csv"), group.samples())] == [1.0, 0.0]
+    assert [s.value for s in verikit.files(exist="out.csv").score(group.samples())] == [1.0, 0.0]
 
 
 def test_a_row_without_completion_and_workspace_is_still_refused(tmp_path):
@@ -106,9 +106,9 @@ def test_requests_hold_texts_and_tars_and_name_no_paths(rows):
         ({"trial": "t"}, None),
     ):
         samples = _native({"prompt": "p", "workspace": workspace})
-        assert [score.value for score in score_all(spec, samples)] == [wanted], workspace
+        assert [score.value for score in spec.score(samples)] == [wanted], workspace
     [sample] = _native({"samples": [{"workspace": {"after": {"out.csv": "1"}}}]})
-    assert score_all(spec, [sample])[0].value == 1.0
+    assert spec.score([sample])[0].value == 1.0
 
 
 RECORD = [

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.readers.problems import read_problems
@@ -213,14 +213,14 @@ class SingleTurn(ReplyRecipe):
 
         def score(index: int, generation: Generation) -> list[tuple[Score, Score]]:
             completions = _as_samples(self.held_out[index], generation)
-            return list(zip(score_all(self.reward, completions), score_all(gold, completions), strict=True))
+            return list(zip(self.reward.score(completions), gold.score(completions), strict=True))
 
         requests = self.held_out_requests(sampler, self.options.temperature, samples)
         return [scores for _, scores in sampler.generate_then(requests, score)]
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output of one problem."""
-        return score_all(self.reward, _as_samples(problem, generation))
+        return self.reward.score(_as_samples(problem, generation))
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output for a training step, in a worker thread."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 import verikit
-from verikit.base import score_all
 from verikit.engines.types import Generation, Output
 from verikit.errors import ConfigError, TrainerError
 from verikit.judges.genprm.stepwise import StepVerifier
@@ -53,7 +52,7 @@ class StepRewards(SingleTurn):
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output, with the scores of its steps as `Score.steps`."""
-        reviews = score_all(self.process, [_sample(problem, output) for output in generation.outputs])
+        reviews = self.process.score([_sample(problem, output) for output in generation.outputs])
         return [
             # A solution without steps has one score at its end: 0 if it is too long, otherwise unscored.
             replace(score, steps=review.steps or (review,))
@@ -66,7 +65,7 @@ class StepRewards(SingleTurn):
         Raises:
             TrainerError: It has no score.
         """
-        (review,) = score_all(self.process, [self._gold_sample()])
+        (review,) = self.process.score([self._gold_sample()])
         if review.status in LOST:
             raise TrainerError(f"{self.options.steps} can't score: {review.reason}")
         return f"{self.options.steps} scores"

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import VerikitError
 from verikit.platform.system import at_fork
 from verikit.types import Sample, Score
@@ -97,7 +97,7 @@ class Gather:
 
     def _score(self, batch: Sequence[Submitted]) -> None:
         try:
-            scores = score_all(self.verifier, [sample for sample, _ in batch])
+            scores = self.verifier.score([sample for sample, _ in batch])
         except VerikitError as error:  # the verifier is set up wrongly: that is for every caller to hear
             for _, future in batch:
                 future.set_exception(error)

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from verikit.base import score_all
 from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.workspaces import Workspace
@@ -47,7 +46,7 @@ def graded(tests: Path, work: Path) -> Score:
     if spec.startswith(TESTS):
         spec = f"{tests}/{spec.removeprefix(TESTS)}"
     sample = Sample(told["prompt"], "", told["answer"], told["id"], told["meta"], workspace=workspace)
-    return score_all(load(spec), [sample])[0]
+    return load(spec).score([sample])[0]
 
 
 def main(tests: str, work: str, reward: str) -> int:

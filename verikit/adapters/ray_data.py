@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.adapters.reward import gold_of, prompt_of
-from verikit.base import score_all
 from verikit.errors import UsageError
 from verikit.names.spec import load
 from verikit.scoring.on_ray import connect, share
@@ -59,7 +58,7 @@ class ScoreBatch:
             )
             for i in range(count)
         ]
-        scores = score_all(self._verifier, samples)
+        scores = self._verifier.score(samples)
         return {
             **batch,
             "score": numpy.array([score.filled(float("nan")) for score in scores], dtype=float),

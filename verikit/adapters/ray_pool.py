@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from verikit.base import Verifier, describe, score_all
+from verikit.base import Verifier, describe
 from verikit.errors import EngineError, HelperError, UsageError, VerikitError
 from verikit.names.spec import load
 from verikit.platform import tracing
@@ -96,7 +96,7 @@ class RayScorer(Verifier):
         """The verifier's own, for their names."""
         return getattr(self._local, "parts", ())
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score in the pool. If the pool fails, every sample's score is an error.
 
         Raises:
@@ -203,7 +203,7 @@ class ScoringActor:
         try:
             if spec not in self._verifiers:
                 self._verifiers[spec] = load(spec)
-            return score_all(self._verifiers[spec], samples)
+            return self._verifiers[spec].score(samples)
         except (UsageError, EngineError) as error:
             return told_again(error)
         except VerikitError as error:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 from verikit.adapters.gather import Gather, gathered
 from verikit.adapters.silence import Silence
-from verikit.base import Verifier, score_all, unique_names
+from verikit.base import Verifier, unique_names
 from verikit.errors import Unscored, UsageError
 from verikit.messages import as_mapping, content_text
 from verikit.names.reward_functions import GOLD_KEYS as GOLD_KEYS
@@ -85,7 +85,7 @@ class Reward:
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score a batch."""
-        return self._noted(score_all(self.verifier, samples))
+        return self._noted(self.verifier.score(samples))
 
     async def score_sample(self, sample: Sample) -> Score:
         """Score one sample, gathered into a batch with what other callers wait for."""
@@ -211,14 +211,14 @@ class AskedAgain(Verifier):
             raise UsageError(f"tries must be at least 1, got {self.tries}")
         object.__setattr__(self, "batch", self.part.batch)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all, then what failed."""
-        scores = score_all(self.part, samples)
+        scores = self.part.score(samples)
         for _ in range(self.tries - 1):
             failed = [i for i, score in enumerate(scores) if score.status in ("timeout", "error")]
             if not failed:
                 break
-            for i, score in zip(failed, score_all(self.part, [samples[i] for i in failed]), strict=True):
+            for i, score in zip(failed, self.part.score([samples[i] for i in failed]), strict=True):
                 scores[i] = score
         return scores
 

@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 from verikit.audit.findings import Finding, LabelCount, NoiseCount
 from verikit.audit.reward import SHOWN, WHAT
 from verikit.audit.rows import AuditRow
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.scoring.tally import LOST
 from verikit.select import clusters, equality
 from verikit.types import Sample, Score
@@ -27,7 +27,7 @@ Candidates = Sequence[tuple[AuditRow, Sequence[Score]]]
 def score_candidates(verifier: Verifier, rows: Sequence[AuditRow]) -> list[tuple[AuditRow, list[Score]]]:
     """Score every candidate of the rows that have any."""
     held = [row for row in rows if row.completions]
-    scores = iter(score_all(verifier, [row.sample(text) for row in held for text in row.completions]))
+    scores = iter(verifier.score([row.sample(text) for row in held for text in row.completions]))
     return [(row, [next(scores) for _ in row.completions]) for row in held]
 
 
@@ -51,7 +51,7 @@ def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> t
     for row, scores in candidates:
         read, by = scores, verifier
         if not any(score.answer for score in scores):
-            read, by = score_all(reader, [row.sample(text) for text in row.completions]), reader
+            read, by = reader.score([row.sample(text) for text in row.completions]), reader
         answers = [score.answer for score in read]
         voted = clusters(answers, *equality(by, read))
         votes = Counter(number for number in voted if number is not None)
@@ -105,7 +105,7 @@ def _repeated(verifier: Verifier, samples: Sequence[Sample], repeats: int) -> li
     values: list[list[float]] = [[] for _ in samples]
     for repeat in range(repeats):
         order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]
-        scores = score_all(verifier, [samples[i] for i in order])
+        scores = verifier.score([samples[i] for i in order])
         for i, score in zip(order, scores, strict=True):
             if score.value is not None:
                 values[i].append(score.value)

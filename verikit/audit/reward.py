@@ -13,7 +13,7 @@ from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
 from verikit.audit.hacks import hacks, surroundings
 from verikit.audit.rows import AuditRow
 from verikit.audit.spellings import FORMS, near_misses, spellings
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.scoring.tally import LOST
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
@@ -134,7 +134,7 @@ class RewardTrial:
     def _score(self, tried: Iterable[Probe]) -> Iterator[ScoredProbe]:
         waiting = iter(tried)
         while batch := list(islice(waiting, BATCH)):
-            scores = score_all(self.verifier, [probe.row.sample(probe.text) for probe in batch])
+            scores = self.verifier.score([probe.row.sample(probe.text) for probe in batch])
             self._tick(len(batch))
             for item in map(ScoredProbe, batch, scores):
                 if item.score.status in LOST and item.probe.row.sound:

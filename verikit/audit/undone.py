@@ -13,7 +13,7 @@ from itertools import chain, islice
 from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
 from verikit.audit.reward import WHAT, Probe, ScoredProbe, counts_of
 from verikit.audit.rows import AuditRow
-from verikit.base import Verifier, score_all, walk
+from verikit.base import Verifier, walk
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.scoring.tally import LOST
 from verikit.types import Sample, Score
@@ -128,7 +128,7 @@ class UndoneTrial:
 
     def _score(self, rows: Sequence[AuditRow]) -> Iterator[ScoredProbe]:
         attempts = [attempt for row in rows for attempt in self._attempts(row)]
-        scores = score_all(self._verifier, [attempt.sample for attempt in attempts])
+        scores = self._verifier.score([attempt.sample for attempt in attempts])
         self._tick(len(rows))
         for attempt, score in zip(attempts, scores, strict=True):
             yield ScoredProbe(Probe(attempt.row, "undone", attempt.name, "", False), score)

@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 
 import click
 
-from verikit.base import Verifier, score_all, walk
+from verikit.base import Verifier, walk
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.marks import marked
 from verikit.cli.options import data_options, gold_option, json_option
@@ -75,7 +75,7 @@ def explain(
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:
     """Return a sample's score, and lines that explain it: parts, each verifier's explanation, the marked text."""
-    score = score_all(verifier, [sample])[0]
+    score = verifier.score([sample])[0]
     more = [text for part in walk(verifier) if (text := part.explain(sample))]
     marks = "\n".join(marked(sample.completion, score.answer, verifier.reads or "reply"))
     rewarded = echo_guard(verifier).guarded(sample, score)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all, unique_names
+from verikit.base import Verifier, unique_names
 from verikit.compose.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
 from verikit.platform.numbers import span
@@ -24,14 +24,14 @@ class Gate(Verifier):
     name = "gate"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the condition, then each sample with the selected branch."""
-        conditions = score_all(self.cond, samples)
+        conditions = self.cond.score(samples)
         name = self.cond.name
         scores = [c if c.scored else whole({name: c}, None, c.status, f"{name}: {c.reason}") for c in conditions]
         for branch, taken, word in ((self.then, True, "passed"), (self.otherwise, False, "did not pass")):
             chosen = [i for i, c in enumerate(conditions) if c.scored and c.passed is taken]
-            for i, score in zip(chosen, score_all(branch, [samples[i] for i in chosen]), strict=True):
+            for i, score in zip(chosen, branch.score([samples[i] for i in chosen]), strict=True):
                 parts = dict(zip(unique_names((name, branch.name)), (conditions[i], score), strict=True))
                 reason = f"{name} {word}; {branch.name}: {score.reason}"
                 scores[i] = whole(parts, score.value, score.status, reason, decided_by=score)
@@ -76,13 +76,13 @@ class FirstOf(Verifier):
     name = "first_of"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Pass the samples on which a part abstains to the next part."""
         names = unique_names(part.name for part in self.parts)
         tried: list[dict[str, Score]] = [{} for _ in samples]
         open_ = list(range(len(samples)))
         for name, part in zip(names, self.parts, strict=True):
-            for i, score in zip(open_, score_all(part, [samples[i] for i in open_]), strict=True):
+            for i, score in zip(open_, part.score([samples[i] for i in open_]), strict=True):
                 tried[i][name] = score
             open_ = [i for i in open_ if tried[i][name].status == "abstained"]
         return [self._merge(parts) for parts in tried]
@@ -128,7 +128,7 @@ class By(Verifier):
     name = "by"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample with the verifier that its key names, in one batch per verifier."""
         scores: list[Score | None] = [None] * len(samples)
         groups: dict[str, list[int]] = {}
@@ -137,9 +137,7 @@ class By(Verifier):
         for value, members in groups.items():
             chosen = self.verifiers.get(value, self.default)
             batch = [samples[i] for i in members]
-            for i, score in zip(
-                members, self._unknown(batch) if chosen is None else score_all(chosen, batch), strict=True
-            ):
+            for i, score in zip(members, self._unknown(batch) if chosen is None else chosen.score(batch), strict=True):
                 scores[i] = score
         return [score for score in scores if score is not None]
 

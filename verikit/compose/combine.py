@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from verikit.base import Verifier, describe_function, score_all, unique_names
+from verikit.base import Verifier, describe_function, unique_names
 from verikit.errors import UsageError
 from verikit.platform.numbers import span
 from verikit.replies.split import Reads
@@ -42,10 +42,10 @@ class Combined(Verifier):
     weights: tuple[float, ...]
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score every part on every sample, then apply the rule."""
         names = unique_names(part.name for part in self.parts)
-        columns = [score_all(part, samples) for part in self.parts]
+        columns = [part.score(samples) for part in self.parts]
         return [self._merge(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
     def _merge(self, parts: Mapping[str, Score]) -> Score:
@@ -217,7 +217,7 @@ class Constant(Verifier):
     name = "constant"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Return the value for each sample."""
         return [Score(self.value, reason="constant")] * len(samples)
 
@@ -261,9 +261,9 @@ class Mapped(Verifier):
     fn: Callable[[float], float]
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Apply the function to the values. Scores without a value stay unchanged."""
-        scores = score_all(self.part, samples)
+        scores = self.part.score(samples)
         return [s if s.value is None else replace(s, value=float(self.fn(s.value))) for s in scores]
 
     @property

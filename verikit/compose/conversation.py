@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast, get_args
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.compose.combine import Part, as_verifier, whole
 from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, content_text, thoughts_in
@@ -31,12 +31,10 @@ class Turns(Verifier):
     name = "turns"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the selected turns of all samples in one batch, then apply the rule to each sample."""
         chosen = [self._chosen(sample) for sample in samples]
-        scores = iter(
-            score_all(self.part, [turn for found in chosen if not isinstance(found, Score) for turn in found])
-        )
+        scores = iter(self.part.score([turn for found in chosen if not isinstance(found, Score) for turn in found]))
         return [found if isinstance(found, Score) else self._merged([next(scores) for _ in found]) for found in chosen]
 
     def _chosen(self, sample: Sample) -> list[Sample] | Score:

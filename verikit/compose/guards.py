@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from verikit.base import Verifier, score_all, walk
+from verikit.base import Verifier, walk
 from verikit.compose.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
@@ -29,9 +29,9 @@ class LengthGuard(Verifier):
     name = "length_guard"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples within the cap. The others get 0.0 without being read."""
-        short = iter(score_all(self.part, [s for s in samples if len(s.completion) <= self.max_chars]))
+        short = iter(self.part.score([s for s in samples if len(s.completion) <= self.max_chars]))
         return [next(short) if len(s.completion) <= self.max_chars else self._too_long(s) for s in samples]
 
     def _too_long(self, sample: Sample) -> Score:
@@ -76,13 +76,13 @@ class Cached(Verifier):
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples that are not cached, each distinct one once."""
         keys = [_key(sample) or f"only here: {i}" for i, sample in enumerate(samples)]
         with self._lock:
             known = {key: self._memory[key] for key in keys if key in self._memory}
         fresh = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
-        scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
+        scored = dict(zip(fresh, self.part.score(list(fresh.values())), strict=True))
         known |= scored
         self._remember(known)
         # The first of several equal samples gets the usage. The others get none.
@@ -157,7 +157,7 @@ class WithTimeout(Verifier):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
             return list(threads.map(self._score_sample, samples))
@@ -189,7 +189,7 @@ class WithTimeout(Verifier):
 
 def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
     """One sample's score as plain data, computed in a worker process."""
-    return score_all(part, [sample])[0].as_dict()
+    return part.score([sample])[0].as_dict()
 
 
 def _rebuilt(row: dict[str, Any]) -> Score:

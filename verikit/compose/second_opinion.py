@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.compose.combine import Part, as_verifier
 from verikit.errors import UsageError
 from verikit.replies.split import Reads
@@ -31,15 +31,15 @@ class Rescue(Verifier):
     reads: ClassVar[Reads | None] = None
     tallied: ClassVar[tuple[str, ...]] = ("judge_calls", "rescued")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the rule, then send doubtful samples to the judge in one batch. Equal questions are sent once."""
-        scores = score_all(self.rule, samples)
+        scores = self.rule.score(samples)
         asked: dict[Hashable, list[int]] = {}
         for i, (sample, score) in enumerate(zip(samples, scores, strict=True)):
             if self._doubtful(sample, score):
                 asked.setdefault((repr(sample.prompt), score.answer, *accepted(sample.answer)), []).append(i)
         shown = [self._shown(samples[indices[0]], scores[indices[0]]) for indices in asked.values()]
-        for indices, second in zip(asked.values(), score_all(self.judge, shown), strict=True):
+        for indices, second in zip(asked.values(), self.judge.score(shown), strict=True):
             for i in indices:
                 scores[i] = self._decided(scores[i], second, called=i == indices[0])
         return scores

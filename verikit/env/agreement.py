@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.env.rollouts import Paths, Rollout, read
 from verikit.errors import SchemaError
 from verikit.names.spec import load
@@ -126,7 +126,7 @@ def _compare(
     rollouts = [item for item in chunk if isinstance(item, Rollout)]
     agreement.unrewarded += [(item.where, item.why) for item in rollouts if item.reward is None]
     rewarded = [(item, item.reward) for item in rollouts if item.reward is not None]
-    scores = score_all(verifier, [item.sample for item, _ in rewarded])
+    scores = verifier.score([item.sample for item, _ in rewarded])
     for (item, reward), score in zip(rewarded, scores, strict=True):
         told = Disagreement(item.where, item.sample.id, reward, score)
         if score.value is None:

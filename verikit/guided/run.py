@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from verikit.base import Verifier, score_all, walk
+from verikit.base import Verifier, walk
 from verikit.engines.types import Engine
 from verikit.errors import UsageError
 from verikit.guided.search import PromptSearch, SearchedRow
@@ -149,7 +149,7 @@ class _Searches:
         if sum(len(search.waiting) for search in waiting) < at_least:
             return False
         shown = [sample for search in waiting for sample in search.waiting]
-        scores = iter(score_all(self._strategy.prm, shown) if self._together else ())
+        scores = iter(self._strategy.prm.score(shown) if self._together else ())
         for search in waiting:
             own = [next(scores) for _ in search.waiting] if self._together else self._alone(search.waiting)
             for event in search.give(own):
@@ -157,7 +157,7 @@ class _Searches:
         return True
 
     def _alone(self, samples: Sequence[Sample]) -> list[Score]:
-        return score_all(self._strategy.prm, samples)
+        return self._strategy.prm.score(samples)
 
     def finished(self) -> Iterator[SearchedRow]:
         """The rows that are ready, in order."""

@@ -11,7 +11,7 @@ from typing import Any
 from verikit.audit import audit as audit_file
 from verikit.audit.folder import summary
 from verikit.audit.show import show
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.cli.explain import explained
 from verikit.errors import VerikitError
 from verikit.names.spec import load
@@ -32,7 +32,7 @@ def score(spec: str, trusted: bool, rows: Sequence[dict[str, Any]]) -> dict[str,
     """Score samples, given as the arguments of `Sample`."""
 
     def scored() -> dict[str, Any]:
-        found = score_all(_loaded(spec, trusted), [Sample(**row) for row in rows])
+        found = _loaded(spec, trusted).score([Sample(**row) for row in rows])
         return {"scores": [to_row(given) for given in found]}
 
     return _told(scored)

@@ -87,7 +87,7 @@ class CompletionReward(FunctionVerifier):
         self._call: Callable[..., Any] = function
         self._parameters = parameters
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Call the function on the samples that have all required columns. The others become errors."""
         columns = [self._columns(sample) for sample in samples]
         problems = [self._problem(own) for own in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from verikit.base import Verifier, describe, score_all, walk
+from verikit.base import Verifier, describe, walk
 from verikit.errors import EngineError, SchemaError, VerikitError, raise_if_gone
 from verikit.readers import FileParsers, Places, RawRow, RowParser
 from verikit.replies.split import finish_reason
@@ -154,7 +154,7 @@ class Scorer:
 
 
 def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
-    return [score if _fit(score) else _fitted(score) for score in score_all(verifier, samples)]
+    return [score if _fit(score) else _fitted(score) for score in verifier.score(samples)]
 
 
 def check_engines(scores: Sequence[Score]) -> None:

@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 
-from verikit.base import Verifier, describe, score_all, walk
+from verikit.base import Verifier, describe, walk
 from verikit.errors import UsageError, VerikitError
 from verikit.helper import die_with_parent
 from verikit.names.spec import load
@@ -71,7 +71,7 @@ def main(spec: str, deadline_s: float) -> None:
         samples = [pickle.loads(pickled) for pickled in batch]  # noqa: S301
         try:
             with tracing.batched("score batch", traces):
-                scores = score_all(verifier, samples)
+                scores = verifier.score(samples)
         except UsageError as error:
             scores = [Score.error(f"{verifier.name}: {describe(error)}")] * len(samples)
         reply(b"\n".join((CUT_SHORT if budget.cut_short() else b"", *map(row_of, scores))))

@@ -79,7 +79,7 @@ class Answer(Equality, TextVerifier):
         """Only the options that decide equality."""
         return Equality(**{field.name: getattr(self, field.name) for field in fields(Equality)})
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately; samples that need computer algebra share its budget."""
         if not self.tail_seconds:
             return [self._score_sample(sample) for sample in samples]

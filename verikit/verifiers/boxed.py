@@ -30,7 +30,7 @@ class Boxed(TextVerifier):
     """Whether a second, different box gives 0.0."""
     name = "boxed"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_text(sample.completion) for sample in samples]
 

@@ -39,7 +39,7 @@ class Choice(TextVerifier):
         if len(self.last) != 1 or self.last not in string.ascii_uppercase:
             raise UsageError(f"last must be one letter from A to Z, got {self.last!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

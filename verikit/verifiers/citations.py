@@ -94,7 +94,7 @@ class Citations(TextVerifier):
         if min(self.min_references, self.min_quotes, self.min_citations) < 0:
             raise UsageError("the least numbers of citations are at least 0")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

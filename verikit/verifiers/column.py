@@ -32,7 +32,7 @@ class Column(Verifier):
         if not isinstance(self.key, str) or not self.key:
             raise UsageError(f"column requires the name of a key, got {self.key!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Read the key of each sample; a missing or non-numeric one has no score."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -25,7 +25,7 @@ from typing import ClassVar
 from verikit.answers.forms import claims, holds, ordered, plain, same_value, unevaluated, unsigned, written
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.parser.tree import Node
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.compose.combine import Part, as_verifier
 from verikit.names.spec import load
 from verikit.replies.split import Reads
@@ -148,11 +148,9 @@ class EchoGuard(Verifier):
     reads: ClassVar[Reads | None] = None
     tallied: ClassVar[tuple[str, ...]] = REFUSED
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score, then set rejected answers to 0.0; rows with `options` are unchanged."""
-        return [
-            self.guarded(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)
-        ]
+        return [self.guarded(sample, score) for sample, score in zip(samples, self.part.score(samples), strict=True)]
 
     def guarded(self, sample: Sample, score: Score) -> Score:
         """The part's score of a sample, or 0.0 if its answer is an echo or is not evaluated."""
@@ -232,7 +230,7 @@ def echo_rate(verifier: str | Verifier, samples: Iterable[Sample]) -> Estimate:
     asked = list(samples)
     last = [_last_formula(_text(sample.prompt)) for sample in asked]
     echoes = [replace(sample, completion=rf"\boxed{{{formula}}}") for sample, formula in zip(asked, last, strict=True)]
-    return mean_interval(score.value for score in score_all(load(verifier), echoes) if score.value is not None)
+    return mean_interval(score.value for score in load(verifier).score(echoes) if score.value is not None)
 
 
 def _last_formula(text: str) -> str:

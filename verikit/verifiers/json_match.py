@@ -86,7 +86,7 @@ class JsonMatch(TextVerifier):
         tolerances = Fraction(str(self.rel_tol)), Fraction(str(self.abs_tol))
         return JsonRules(*tolerances, unordered, self.extra, self.typed_numbers)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -48,7 +48,7 @@ class Numeric(TextVerifier):
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -47,7 +47,7 @@ class ReasoningGym(TextVerifier):
     """Memory of its process, in MiB."""
     name = "reasoning_gym"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample in its own child, as many in parallel as the machine has CPU cores.
 
         Raises:

@@ -42,7 +42,7 @@ class Regex(TextVerifier):
 
         return regex.compile(self.pattern)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -24,7 +24,7 @@ from verikit.verifiers.reading.gold import check_choice
 class _RolloutVerifier(Verifier):
     reads: ClassVar[Reads | None] = "all"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

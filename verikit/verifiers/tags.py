@@ -47,7 +47,7 @@ class Tags(Verifier):
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "strict", strict)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_text(sample.completion) for sample in samples]
 

@@ -119,6 +119,6 @@ class WorkspaceVerifier(Verifier):
         except (AgentFault, WorkspaceError):
             return ""
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample's workspace."""
         return [graded(sample, self.check) for sample in samples]

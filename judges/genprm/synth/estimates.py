@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines.types import Engine
 from verikit.errors import raise_if_gone
 from verikit.judges.genprm.synth.labels import completions_for
@@ -91,7 +91,7 @@ def _complete(
             text = asking.begun(path["steps"][:depth]) + output.text
             samples.append(Sample(path["prompt"], text, path["answer"], path["problem"]))
             of.append(path)
-    for path, score in zip(of, score_all(verifier, samples), strict=True):
+    for path, score in zip(of, verifier.score(samples), strict=True):
         if score.value is None:
             path["unscored"] += 1
         else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines.types import Engine
 from verikit.errors import raise_if_gone
 from verikit.judges.genprm.steps import split_steps
@@ -83,7 +83,7 @@ def _draw(live: Sequence[_Drawn], engine: Engine, verifier: Verifier, asking: As
                 Sample(drawn.problem.prompt, text, drawn.problem.answer, drawn.problem.id, drawn.problem.meta)
             )
             of.append(drawn)
-    for drawn, sample, score in zip(of, samples, score_all(verifier, samples), strict=True):
+    for drawn, sample, score in zip(of, samples, verifier.score(samples), strict=True):
         if score.value is None:
             drawn.unscored += 1
             continue

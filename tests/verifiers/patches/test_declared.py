@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.verifiers.patches.forgeries import CALC, CASES, RIGHT, TEST, Files, pytest_row
-from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.sandbox.toolchains import Missing, toolchain
 from verikit.types import Sample, Score
@@ -91,7 +90,7 @@ def score(row: Mapping[str, Any], patch: Files, **options: Any) -> Score:
         reply += f"*** Delete File: {name}\n" if text is None else f"*** Add File: {name}\n"
         reply += "".join(f"+{line}\n" for line in (text or "").splitlines())
     sample = Sample(completion=f"{reply}*** End Patch", meta=row)
-    return score_all(Patch(**{"wall_s": 60, "check_row": False, **options}), [sample])[0]
+    return Patch(**{"wall_s": 60, "check_row": False, **options}).score([sample])[0]
 
 
 QUICK = {("pytest, checks/verify_add.py, tests alike", "weakened"), ("sh, named only", "emptied"), ("bash -c", "emptied"),

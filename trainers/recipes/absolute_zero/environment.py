@@ -12,7 +12,6 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from verikit.base import score_all
 from verikit.compose.guards import cached
 from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
@@ -110,7 +109,7 @@ class Environment:
             return [ProgramVerdict("" if _names(answer, problem.output) else "wrong") for answer in answers]
         samples = [Sample("", f"<answer>{answer}</answer>", meta=problem.meta()) for answer in answers]
         verdicts = []
-        for score in score_all(self._program, samples):
+        for score in self._program.score(samples):
             fault: Fault = "error"
             if score.value is not None:
                 fault = "" if score.value == 1.0 else "wrong"

@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import fmean
 from typing import Literal
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.judges.pairwise import within_words
 from verikit.replies.split import split
 from verikit.types import Group, Sample, Score
@@ -66,7 +66,7 @@ def bouts(
         for text, (_, other), kept in zip(texts, opponents, short, strict=True)
         if kept
     ]
-    judged = iter(score_all(judge, samples))
+    judged = iter(judge.score(samples))
     guard = Score(0.0, answer="loss", reason=f"more than {longer} words longer than the opponent's answer")
     return [
         OpponentBout(name, next(judged) if kept else guard, not kept)

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
@@ -92,7 +92,7 @@ class MoreRight(Verifier):
     looks_at: Literal["all", "last"] = "all"
     name = "more-right"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Compare each working with `meta["opponent"]`."""
         return [self._compared(sample) for sample in samples]
 
@@ -113,7 +113,7 @@ class ResultsRight(Verifier):
 
     name = "results-right"
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each working separately."""
         found = [right(str(sample.prompt), sample.completion) for sample in samples]
         return [Score(sum(results) / len(results)) for results in found]
@@ -170,4 +170,4 @@ def ratings(players: dict[str, float], seed: int, digits: int = 2) -> dict[str, 
 def _outcome(prompt: str, first: str, second: str, players: dict[str, float], seed: int) -> float:
     texts = [played(prompt, name, players[name], seed) for name in (first, second)]
     sample = Sample(prompt, texts[0], meta={"opponent": texts[1]})
-    return float(score_all(all_results, [sample])[0])
+    return float(all_results.score([sample])[0])

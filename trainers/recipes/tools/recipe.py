@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field, PositiveInt
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.engines.rollouts import Rollout, Together
 from verikit.errors import ConfigError, TrainerError
 from verikit.sandbox import RunLimits
@@ -156,7 +156,7 @@ class ToolRecipe(SingleTurn):
 
         def score(row: tuple[Group, list[tuple[ToolRollout, Score]]]) -> list[tuple[Score, Score]]:
             problem, members = row
-            golds = score_all(gold, [as_sample(problem, rollout) for rollout, _ in members])
+            golds = gold.score([as_sample(problem, rollout) for rollout, _ in members])
             return [(own, given) for (_, own), given in zip(members, golds, strict=True)]
 
         return sampler.map(score, list(zip(self.held_out, rows, strict=True)))
@@ -195,11 +195,11 @@ class ToolRecipe(SingleTurn):
         rollout = yield from made.roll_out(index, prompt)
         if rollout.error is not None:
             return rollout, Score.error(str(rollout.error))
-        score: Score = yield Together(self._score_all, as_sample(problem, rollout), AT_ONCE)
+        score: Score = yield Together(self._score, as_sample(problem, rollout), AT_ONCE)
         return rollout, score
 
-    def _score_all(self, samples: Sequence[Sample]) -> list[Score]:
-        return score_all(self.reward, samples)
+    def _score(self, samples: Sequence[Sample]) -> list[Score]:
+        return self.reward.score(samples)
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of single-turn, and of tool use."""

@@ -112,7 +112,7 @@ class HarborTests(WorkspaceVerifier):
         with _graders(self.seconds) as graders:
             return _score(graders(workspace), workspace)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Run the tests on each sample's workspace, in one sandbox."""
         with _graders(self.seconds) as graders:
             return [graded(sample, lambda workspace, _: _score(graders(workspace), workspace)) for sample in samples]

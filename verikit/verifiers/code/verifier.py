@@ -91,7 +91,7 @@ class Code(TextVerifier):
         if self.preset and (self.children == "row" or self.in_process or self.equality or self.tolerance):
             raise UsageError("a preset has its own way to run and to compare", hint="remove the other options")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:

@@ -89,7 +89,7 @@ class JsonSchema(TextVerifier):
                 hint="avoid an anyOf within an anyOf: it multiplies the work. Or set a larger timeout_s",
             ) from None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by the schema of this verifier, or else of its row."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -39,7 +39,7 @@ class StructuredText(TextVerifier):
         object.__setattr__(self, "_schema", checker)
         object.__setattr__(self, "schema", checker.schema)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample.completion) for sample in samples]
 

@@ -54,7 +54,7 @@ class Xml(TextVerifier):
         if self.schema and find_spec("lxml") is not None:
             _validator(self.schema)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately.
 
         Raises:

@@ -31,7 +31,7 @@ class Yaml(StructuredText):
     name = "yaml"
     labels: ClassVar[frozenset[str]] = frozenset({"yaml", "yml"})
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately.
 
         Raises:
@@ -39,7 +39,7 @@ class Yaml(StructuredText):
         """
         if find_spec("yaml") is None:
             raise MissingExtra(self.name, "text")
-        return super().score(samples)
+        return super().score_batch(samples)
 
     def parse(self, text: str) -> Any:
         """The document as JSON's types."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
@@ -136,7 +136,7 @@ def _content(path: str, spec: Verifier | str, workspace: Workspace, sample: Samp
     except UnicodeDecodeError:
         raise AgentFault(f"{shown(blob.path)} is no UTF-8 text") from None
     verifier = load(spec) if isinstance(spec, str) else spec
-    [score] = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=())])
+    [score] = verifier.score([replace(sample, completion=text, thoughts="", messages=())])
     return score
 
 

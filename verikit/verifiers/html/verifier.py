@@ -13,7 +13,7 @@ from verikit.artifacts.browser.sight import lines
 from verikit.artifacts.browser.site import Site
 from verikit.artifacts.browser.steps import read_steps
 from verikit.artifacts.options import of_row
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
@@ -122,7 +122,7 @@ class Html(WorkspaceVerifier):
         parts = {name: _of(faults) for name, faults in self._faults(page, visitor)}
         if isinstance(self.text, Verifier):
             whole = replace(sample, completion="\n".join(lines(page.runs)), thoughts="", messages=())
-            parts["text"] = score_all(self.text, [whole])[0]
+            parts["text"] = self.text.score([whole])[0]
         if shot is not None:
             parts["shot"] = shot.compared(page)
         if not parts:

@@ -60,7 +60,7 @@ class Instructions(TextVerifier):
         if self.max_chars < 1:
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -73,7 +73,7 @@ class Patch(TextVerifier):
         super().__post_init__()
         RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb, disk_mb=self.disk_mb)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from verikit.artifacts.box import observe
 from verikit.artifacts.options import of_row
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
@@ -115,7 +115,7 @@ class Pdf(WorkspaceVerifier):
     def _graded(self, verifier: Verifier, pages: Sequence[Page], sample: Sample) -> Score:
         """The verifier's score of the visible text, if characters of unknown shape make no difference."""
         texts = list(dict.fromkeys((seen.lines(pages), seen.lines(pages, "\N{REPLACEMENT CHARACTER}"))))
-        scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
+        scores = verifier.score([replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:
             return self._unclear("the text has characters whose shape nobody can tell")
         return scores[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from verikit.artifacts.box import observe
 from verikit.artifacts.options import of_row
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.errors import UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
@@ -144,7 +144,7 @@ class Pptx(WorkspaceVerifier):
     def _graded(self, verifier: Verifier, show: Sequence[Slide], sample: Sample) -> Score:
         """The verifier's score of the visible text, if the doubtful parts make no difference."""
         texts = list(dict.fromkeys(seen.lines(show, doubtful=doubtful) for doubtful in (True, False)))
-        scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
+        scores = verifier.score([replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:
             return self._unclear(f"a part of the text: {_UNCLEAR}")
         return scores[0]

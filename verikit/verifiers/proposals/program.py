@@ -59,7 +59,7 @@ class Program(TextVerifier):
         super().__post_init__()
         row_seconds(self.wall_s, self.row_s)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Strings are read together, and calls of one closed program run together. Verdicts do not depend on that

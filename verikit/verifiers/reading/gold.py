@@ -37,7 +37,7 @@ class GoldVerifier(TextVerifier):
         check_choice("normalizer", self.normalizer, NORMALIZERS)
         check_choice("extract", self.extract, get_args(AnswerIn))
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -92,7 +92,7 @@ class SQL(TextVerifier):
         if min(self.max_rows, self.result_mb, self.max_db_mb, self.memory_mb) < 1:
             raise UsageError("max_rows, result_mb, max_db_mb and memory_mb are at least 1")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:

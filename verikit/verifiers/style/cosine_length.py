@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier
 from verikit.compose.combine import Part, as_verifier
 from verikit.errors import UsageError
 from verikit.platform.numbers import span
@@ -37,11 +37,10 @@ class CosineLength(Verifier):
         """The range of the rewards."""
         return span(*self.right, *self.wrong, *(() if self.exceeded is None else (self.exceeded,)))
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the part, then by length; samples that the part does not score are unscored."""
         return [
-            self._score_sample(sample, score)
-            for sample, score in zip(samples, score_all(self.part, samples), strict=True)
+            self._score_sample(sample, score) for sample, score in zip(samples, self.part.score(samples), strict=True)
         ]
 
     def _score_sample(self, sample: Sample, score: Score) -> Score:

@@ -39,7 +39,7 @@ class Language(TextVerifier):
         if self.code and find_spec("langdetect") is not None:
             _check(self.code)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately.
 
         Raises:

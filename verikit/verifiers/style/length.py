@@ -34,7 +34,7 @@ class Length(TextVerifier):
         if self.min < 0 or (self.max is not None and self.max < self.min):
             raise UsageError(f"length requires 0 <= min <= max, got {self.min} and {self.max}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_text(sample.completion) for sample in samples]
 

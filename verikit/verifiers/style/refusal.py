@@ -178,7 +178,7 @@ class Refusal(TextVerifier):
         if self.within < 1:
             raise UsageError(f"within must be at least 1, got {self.within!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

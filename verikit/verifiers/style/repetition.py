@@ -51,7 +51,7 @@ class Repetition(TextVerifier):
         """The penalty and 0, or 0 and 1."""
         return UNIT if self.penalty is None else (self.penalty, 0.0)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample.completion) for sample in samples]
 

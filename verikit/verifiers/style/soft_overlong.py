@@ -43,7 +43,7 @@ class SoftOverlong(TextVerifier):
         """-1 and 0."""
         return -1.0, 0.0
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 

@@ -45,7 +45,7 @@ class BfclMultiTurn(Verifier):
     name = "bfcl_multi_turn"
     reads: ClassVar[Reads | None] = None
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample in its own child.
 
         Raises:

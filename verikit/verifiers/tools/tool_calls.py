@@ -81,7 +81,7 @@ class ToolCalls(Verifier):
         if self.language is not None and self.language not in get_args(Language):
             raise UsageError(f"language must be one of {', '.join(get_args(Language))}, got {self.language!r}")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         replies = reply_texts([sample.completion for sample in samples])
         return [self._score_sample(sample, reply) for sample, reply in zip(samples, replies, strict=True)]

@@ -96,7 +96,7 @@ class Trajectory(Verifier):
             return None
         return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
+    def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""
         function = self._function()
         return [self._score_sample(sample, function) for sample in samples]
