@@ -25,7 +25,7 @@ from prove import auc
 from tiny import TEMPLATE, export, make_model, train, verikit
 from world import STEPS, WORDS, Problem, labels, problem, review, solution, written
 
-from verikit import Group, Sample, Score
+from verikit import Group, Sample, Score, answer
 from verikit.engines import Engine, Request, load_engine
 from verikit.guided.critic import DOUBT
 from verikit.judges.genprm import Critic, GenPRM
@@ -33,7 +33,6 @@ from verikit.judges.genprm.protocol import Mode
 from verikit.judges.genprm.steps import split_steps
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.select import Best, First, Majority, Selector, Weighted
-from verikit.verifiers.answer import Answer
 
 HERE = Path(__file__).parent
 PROTOCOL = str(HERE / "tiny.toml")
@@ -127,7 +126,7 @@ def train_policy(out: Path, problems: Problems, seed: int, steps: int) -> Path:
 def share_solved(asked: Sequence[Problem], engine: Engine, seed: int) -> float:
     """Share of problems whose sampled solution has the right answer."""
     samples = sample(asked, engine, seed, 1)
-    return statistics.fmean(score.filled(0.0) for score in Answer().score(samples))
+    return statistics.fmean(score.filled(0.0) for score in answer().score(samples))
 
 
 def sample(asked: Sequence[Problem], engine: Engine, seed: int, each: int) -> list[Sample]:
@@ -180,7 +179,7 @@ class HeldOut:
         asked = [problems.next() for _ in range(count)]
         self.samples = sample(asked, engine, seed, each)
         self.right = [truth(Problem.read(str(sample.prompt)), sample.completion) for sample in self.samples]
-        self.answers = [score.filled(0.0) for score in Answer().score(self.samples)]
+        self.answers = [score.filled(0.0) for score in answer().score(self.samples)]
 
     def metrics(self, scores: Sequence[Score]) -> dict[str, Any]:
         """AUC over all steps and over those up to the first error, and how many steps have no verdict."""
@@ -244,7 +243,7 @@ class Misled(StepVerifier):
 
 def refine(held: HeldOut, policy: Engine, critic: StepVerifier, seed: int) -> dict[str, list[float]]:
     """Share of right answers after 0, 1, 2 and 3 turns, and of solutions that are doubted."""
-    loop = Critic(policy, critic, turns=TURNS, truth=Answer(), temperature=1.0, top_p=1.0, max_tokens=48, seed=seed)
+    loop = Critic(policy, critic, turns=TURNS, truth=answer(), temperature=1.0, top_p=1.0, max_tokens=48, seed=seed)
     found = loop.refine(held.samples)
     at = [[refinement.turns[min(turn, len(refinement.turns) - 1)] for refinement in found] for turn in range(TURNS + 1)]
     return {
@@ -324,7 +323,7 @@ def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model
 
     run, read = judge(model), judge(model, "unexecuted")
     judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read}
-    equal = Answer().equal
+    equal = answer().equal
     kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, weights="raw")}
     for name, reviewing in judges.items():
         scores = reviewing.score(held.samples)

@@ -18,11 +18,10 @@ from typing import Any
 from tiny import export, make_model, train
 from world import RESULT, WORDS, Problem, labels, problem, review, solution
 
-from verikit import Group, Sample, Score
+from verikit import Group, Sample, Score, answer
 from verikit.engines import load_engine
 from verikit.judges.genprm import GenPRM, aggregate
 from verikit.select import Majority, Weighted
-from verikit.verifiers.answer import Answer
 
 HERE = Path(__file__).parent
 PATHS = (1, 2, 4, 8)
@@ -97,7 +96,7 @@ class Case:
         if kind == "first":
             return answers[0]
         if kind in ("majority", "weighted"):
-            equal = Answer().equal
+            equal = answer().equal
             select = Majority(equal) if kind == "majority" else Weighted(equal, weights="raw")
             return answers[select.select(group, given)[0]]
         return answers[max(range(len(given)), key=lambda at: given[at].value or 0.0)]

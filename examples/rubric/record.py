@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from verikit import Group
 from verikit.engines import Engine, Generation, Output, Recorder, Request
 from verikit.judges import Rubric
 from verikit.readers import Reader
-from verikit.types import Group
 
 FOLDER = Path(__file__).parent
 VERDICTS = (("met", "met", "not met"), ("not met", "not met", "met"), ("not met", "not met", "not met"))

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
+from verikit.engines import Request
 from verikit.engines.rollouts import Rollout
-from verikit.engines.types import Request
 from verikit.trainers.recipe import Recipe, Sampler, Trajectory, Transcript
 from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 

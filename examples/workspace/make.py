@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from verikit import Group
 from verikit.engines import Engine, Generation, Output, Recorder, Request
 from verikit.judges import Rubric
 from verikit.readers import Reader
-from verikit.types import Group
 
 FOLDER = Path(__file__).parent
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
