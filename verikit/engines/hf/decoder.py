@@ -13,7 +13,8 @@ inside the linear layers take effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -33,7 +34,12 @@ COMPACT_BELOW = 0.75
 COPIED_BELOW = 2**19
 """Maximum numbers per layer in copies of the prompts' keys. Above that, the rows of a group share them."""
 FIRST_STEPS = 32
-"""Initial size of the buffer for sampled tokens. It doubles when full."""
+"""Initial size of the buffer for sampled tokens, and the least that it grows by."""
+GROWTH = 8
+"""A full buffer grows by 1/8. That is the most memory that can stay unused, and copies each number about eight times.
+
+Every step reads all of them, so the copies are a small part of the work.
+"""
 
 
 class Decoder:
@@ -153,8 +159,8 @@ class _State:
         self._rows = [number for number, group in zip(of_group, groups, strict=True) for _ in range(group.n)]
         self._lengths, self._group = self._put(self._sizes), self._put(self._rows)
         longest = max(self._sizes)
-        steps = max(group.max_tokens for group in groups)
-        positions = torch.arange(longest + steps, device=self._device)[None]
+        self._steps = max(group.max_tokens for group in groups)
+        positions = torch.arange(longest + self._steps, device=self._device)[None]
         self._rotations = {
             kind: self._rotation(kind, weight.new_empty(1), positions) for kind in set(kinds) if kind is not None
         }
@@ -164,11 +170,11 @@ class _State:
         copied = len(self._group) * longest * self._kv_heads * self._width <= COPIED_BELOW
         self._start = longest if copied else 0
         """Number of columns at the start of the rows' own buffers that contain their right-aligned prompt."""
-        shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, steps), self._width)
+        shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, self._steps), self._width)
         self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
         self._seen: Tensor | None = None
         if copied and min(self._sizes) < longest:
-            columns = torch.arange(longest + steps, device=self._device)
+            columns = torch.arange(longest + self._steps, device=self._device)
             self._seen = (columns >= (longest - self._position)[:, None])[:, None, None]
         if not copied:
             self._arrange()
@@ -274,7 +280,8 @@ class _State:
         """Run one token of each row and return the logits after it."""
         column = self._start + self._step
         if column == self._own[0][0].shape[2]:
-            self._own = [(_doubled(key), _doubled(value)) for key, value in self._own]
+            wanted = column + max(FIRST_STEPS, column // GROWTH)
+            self._replace(partial(_widened, columns=min(wanted, self._start + self._steps)))
         hidden = self._body.embed_tokens(tokens)
         rotations = {
             kind: (cos.index_select(0, self._position)[:, None], sin.index_select(0, self._position)[:, None])
@@ -297,11 +304,16 @@ class _State:
         self._position = self._position + 1
         return self._logits(hidden)
 
+    def _replace(self, changed: Callable[[Tensor], Tensor]) -> None:
+        """Replace the rows' own buffers, one layer after the other, so that no more than a layer is stored twice."""
+        for number, (keys, values) in enumerate(self._own):
+            self._own[number] = (changed(keys), changed(values))
+
     def select(self, kept: Sequence[int]) -> None:
         """Continue with some rows. Groups without any are dropped."""
         index = self._put(kept)
         self._rows = [self._rows[row] for row in kept]
-        self._own = [(key.index_select(0, index), value.index_select(0, index)) for key, value in self._own]
+        self._replace(lambda buffer: buffer.index_select(0, index))
         self._position = self._position.index_select(0, index)
         if self._start:
             self._seen = None if self._seen is None else self._seen.index_select(0, index)
@@ -383,5 +395,7 @@ class _State:
         return logits if self._cap is None else soft_cap(logits.float(), self._cap)
 
 
-def _doubled(buffer: Tensor) -> Tensor:
-    return torch.cat((buffer, torch.empty_like(buffer)), 2)
+def _widened(buffer: Tensor, columns: int) -> Tensor:
+    wide = buffer.new_empty((*buffer.shape[:2], columns, buffer.shape[3]))
+    wide[:, :, : buffer.shape[2]] = buffer
+    return wide
