@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from verikit.base import describe
 from verikit.engines import Generation, Output
 from verikit.messages import THOUGHT_KEYS
+from verikit.platform.raised import describe
 from verikit.replies.split import CUT, FINISH_KEYS, finish_reason
 from verikit.types import WORKSPACE
 

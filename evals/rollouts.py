@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from verikit.base import describe
 from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, TurnReplies, texts
+from verikit.platform.raised import describe
 from verikit.replies.split import split
 from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, SearchLimits, SearchTrace, search, search_messages, search_prompt, single_shot

@@ -17,7 +17,7 @@ from statistics import fmean, pvariance
 from types import NoneType
 from typing import ClassVar, Literal, get_args
 
-from verikit.base import Verifier, describe
+from verikit.base import Verifier
 from verikit.engines import Request
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
@@ -28,6 +28,7 @@ from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Shown, as_text
 from verikit.messages import CompletionMessage, media_of
+from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
 from verikit.types import WORKSPACE, Prompt, Sample, Score

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import ClassVar, Literal, get_args
 
-from verikit.base import describe
 from verikit.engines.usage import added
 from verikit.errors import ConfigError
 from verikit.judges.asking.ask import told
@@ -18,6 +17,7 @@ from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criter
 from verikit.judges.evidence import Evidence, Shown, turns
 from verikit.judges.evidence.content import LONE
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
+from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import verikit
 from verikit import Sample, Score, Verifier, verifier
-from verikit.base import FunctionVerifier, describe, unique_names
+from verikit.base import FunctionVerifier, unique_names
 from verikit.errors import EngineError, UsageError
+from verikit.platform.raised import describe
 from verikit.verifiers.overlap.exact import Exact
 
 

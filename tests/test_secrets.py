@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from tests.test_folders import verikit  # noqa: F401 - a fixture
-from verikit.base import describe
 from verikit.errors import VerikitError
+from verikit.platform.raised import describe
 from verikit.platform.secrets import strike, strike_all
 
 KEY = "PLANTED1234567secretvalue"

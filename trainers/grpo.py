@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit.base import describe
 from verikit.errors import TrainerError
+from verikit.platform.raised import describe
 from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
 from verikit.trainers.best import BestWeights

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import time
-import traceback
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -20,18 +19,15 @@ from importlib import import_module
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, ClassVar, get_args, overload
 
-from verikit.errors import EngineError, UsageError, VerikitError, with_hint
+from verikit.errors import EngineError, UsageError
 from verikit.platform import tracing
 from verikit.platform.numbers import span
-from verikit.platform.secrets import strike
+from verikit.platform.raised import describe, raised_at, traced
 from verikit.replies.split import TAGS_VARIABLE, Reads
 from verikit.replies.views import Read, view
 from verikit.types import UNIT, Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_PACKAGE = os.path.dirname(__file__) + os.sep
-_FRAMES = 10
-"""Frames of a traceback that are kept, the innermost ones."""
 
 
 class Verifier(ABC):
@@ -226,7 +222,7 @@ def _score_or_halve(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary where an exception becomes data
         problem = f"{verifier.name} raised {describe(error)}{raised_at(error)}"
-        shown, cause = _traced(error), error if isinstance(error, EngineError) else None
+        shown, cause = traced(error), error if isinstance(error, EngineError) else None
     if len(samples) <= 1:
         seconds = time.perf_counter() - start
         return [Score.error(problem, seconds=seconds, text=shown, cause=cause) for _ in samples]
@@ -280,38 +276,6 @@ def parts_of(verifier: Verifier) -> Iterator[Verifier]:
         for part in below if isinstance(below, tuple) else (below,):
             if isinstance(part, Verifier):
                 yield part
-
-
-def describe(error: BaseException) -> str:
-    """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
-    # The library's own way of saying it: it copes with an exception that can't be turned into text.
-    text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
-    text = strike(with_hint(text, error.hint) if isinstance(error, VerikitError) else text)
-    return text if len(text) <= 500 else text[:499] + "…"
-
-
-def raised_at(error: BaseException) -> str:
-    """Behind a reason, the line of the user's code that an exception came from: ` (reward.py:12)`; else nothing."""
-    frames = _foreign(error)
-    if isinstance(error, SyntaxError) and error.filename:
-        return f" ({os.path.basename(error.filename)}:{error.lineno})"
-    within = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f" ({os.path.basename(within[-1].filename)}:{within[-1].lineno})" if within else ""
-
-
-def _traced(error: BaseException) -> str:
-    """The traceback of what the user's code raised, from where verikit called it; "" if it was verikit itself."""
-    frames = _foreign(error)
-    return strike("".join(traceback.format_list(frames[-_FRAMES:]))) if frames else ""
-
-
-def _foreign(error: BaseException) -> list[traceback.FrameSummary]:
-    """The frames of a traceback from the first on that is not of this package; none for what it raises on purpose."""
-    if isinstance(error, VerikitError):
-        return []
-    frames = traceback.extract_tb(error.__traceback__)
-    outside = (i for i, frame in enumerate(frames) if not frame.filename.startswith((_PACKAGE, "<frozen importlib")))
-    return frames[next(outside, len(frames)) :]
 
 
 Scorer = Callable[[Sample], float | bool | Score | None]

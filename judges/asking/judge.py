@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from verikit.artifacts.shape import MOST_SIDE
-from verikit.base import TextVerifier, describe
+from verikit.base import TextVerifier
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
 from verikit.engines.usage import added
@@ -26,6 +26,7 @@ from verikit.judges.evidence.shown import MAX_CHARS, NotShown
 from verikit.judges.evidence.special_tokens import clearing
 from verikit.messages import CompletionMessage, are_parts
 from verikit.platform import tracing
+from verikit.platform.raised import describe
 from verikit.replies.text import accepted
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score

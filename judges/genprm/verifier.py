@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
-from verikit.base import describe
 from verikit.engines import Engine
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, EngineTimeout
@@ -18,6 +17,7 @@ from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
 from verikit.judges.genprm.review import How, Review, Solution, StepReview
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.genprm.waves import Walker, advance_all
+from verikit.platform.raised import describe
 from verikit.sandbox import ISOLATION, RunLimits, default_sandbox
 from verikit.types import PASS_MARK, Sample, Score
 

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from verikit.base import TextVerifier, describe
+from verikit.base import TextVerifier
 from verikit.compose.combine import whole
 from verikit.engines import Engine
 from verikit.engines.load import is_engine
@@ -37,6 +37,7 @@ from verikit.judges.graders import python
 from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.messages import by_assistant
 from verikit.platform.numbers import distinct, span
+from verikit.platform.raised import describe
 from verikit.replies.text import accepted
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.budget import row_seconds

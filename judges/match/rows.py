@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verikit.base import describe
 from verikit.errors import EngineError, JudgeError
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.bias import Judged
 from verikit.judges.match.entrants import Bout
 from verikit.judges.pairwise import Comparison, OrderVerdict
+from verikit.platform.raised import describe
 
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:

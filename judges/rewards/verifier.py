@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-from verikit.base import TextVerifier, describe
+from verikit.base import TextVerifier
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineError, SpecError
@@ -20,6 +20,7 @@ from verikit.judges.rewards.local import CLASS, numbers_of
 from verikit.judges.rewards.remote import EndPoint, RewardServer
 from verikit.judges.rewards.reward import Activation, HeadReader, Numbers, Output
 from verikit.platform.folders import check_code
+from verikit.platform.raised import describe
 from verikit.types import UNIT, Sample, Score
 
 PARTS = 64

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import Any, ClassVar, Literal, get_args
 
-from verikit.base import describe
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
 from verikit.judges.asking.judge import Judge, failed, usage_of_shown, with_entries_shown
@@ -21,6 +20,7 @@ from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
 from verikit.platform.numbers import span
+from verikit.platform.raised import describe
 from verikit.types import ASKS, LABEL, UNIT, Sample, Score
 
 OnMissing = Literal["unscored", "low", "high"]

@@ -21,10 +21,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from verikit.base import Verifier, describe
+from verikit.base import Verifier
 from verikit.errors import EngineError, HelperError, UsageError, VerikitError
 from verikit.names.spec import load
 from verikit.platform import tracing
+from verikit.platform.raised import describe
 from verikit.scoring.on_ray import connect, share
 from verikit.scoring.pool import told_again
 from verikit.types import Sample, Score

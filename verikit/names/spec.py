@@ -30,11 +30,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from verikit.base import Verifier, describe, raised_at
+from verikit.base import Verifier
 from verikit.errors import SpecError, VerikitError
 from verikit.names.registry import Kind, find, misfit, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
+from verikit.platform.raised import describe, raised_at
 
 if TYPE_CHECKING:
     from verikit.select import Selector

@@ -1,1 +1,1 @@
-"""Code independent of scoring: the operating system, folders, secrets, numbers, the terminal, traces."""
+"""Code independent of scoring: the operating system, folders, secrets, numbers, exceptions, the terminal, traces."""

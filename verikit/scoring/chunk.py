@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from verikit.base import Verifier, describe, walk
+from verikit.base import Verifier, walk
 from verikit.errors import EngineError, SchemaError, VerikitError, raise_if_gone
+from verikit.platform.raised import describe
 from verikit.readers import FileParsers, Places, RawRow, RowParser
 from verikit.replies.split import finish_reason
 from verikit.scoring.plan import ScoringPlan

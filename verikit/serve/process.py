@@ -12,11 +12,12 @@ import signal
 import struct
 import sys
 
-from verikit.base import Verifier, describe, walk
+from verikit.base import Verifier, walk
 from verikit.errors import UsageError, VerikitError
 from verikit.helper import die_with_parent
 from verikit.names.spec import load
 from verikit.platform import tracing
+from verikit.platform.raised import describe
 from verikit.platform.system import processors
 from verikit.sandbox import budget
 from verikit.scoring.rows import encode, to_row

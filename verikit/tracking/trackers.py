@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from typing import Any
 from zlib import crc32
 
-from verikit.base import describe
 from verikit.platform.numbers import number
+from verikit.platform.raised import describe
 from verikit.platform.secrets import strike_all
 from verikit.tracking.spec import TrackerSpec
 from verikit.tracking.vendors import TrackedRun, Tracker, open_tracker

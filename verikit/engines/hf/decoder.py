@@ -36,10 +36,7 @@ COPIED_BELOW = 2**19
 FIRST_STEPS = 32
 """Initial size of the buffer for sampled tokens, and the least that it grows by."""
 GROWTH = 8
-"""A full buffer grows by 1/8. That is the most memory that can stay unused, and copies each number about eight times.
-
-Every step reads all of them, so the copies are a small part of the work.
-"""
+"""A full buffer grows by 1/8, so a ninth of it is unused at most. A number is copied about eight times in all."""
 
 
 class Decoder:

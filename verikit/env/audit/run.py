@@ -13,13 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from verikit.base import describe
 from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
 from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import SchemaError, UsageError, WorkspaceError
+from verikit.platform.raised import describe
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
 from verikit.workspaces.names import as_bytes, shown

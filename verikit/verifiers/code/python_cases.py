@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from verikit.base import describe
+from verikit.platform.raised import describe
 from verikit.sandbox import Failure, FunctionCall, RunResult
 from verikit.sandbox.foreign import OpaqueValue
 from verikit.sandbox.guest.closed import may_be_closed

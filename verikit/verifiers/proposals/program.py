@@ -12,7 +12,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from verikit.base import TextVerifier, describe
+from verikit.base import TextVerifier
+from verikit.platform.raised import describe
 from verikit.replies.text import tagged
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox, same
 from verikit.sandbox.budget import Budget, row_seconds

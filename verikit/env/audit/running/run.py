@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from verikit.base import describe
 from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
 from verikit.env.audit.running.findings import RunFindings
@@ -19,6 +18,7 @@ from verikit.env.audit.running.tampered import check_tamper
 from verikit.env.audit.running.used import check_resources
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import SandboxError, SandboxUnavailable, WorkspaceError
+from verikit.platform.raised import describe
 
 MAX_EVIDENCE = 40
 """Runs of a check that the report has."""
