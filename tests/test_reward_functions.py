@@ -84,7 +84,7 @@ def test_a_column_that_a_row_lacks_is_an_error_of_that_row_alone(functions):
 
 def test_as_many_rewards_as_completions_are_required(functions):
     with pytest.raises(ValueError, match="short returned 1 rewards for 2 completions"):
-        functions("short").score(SAMPLES)
+        functions("short").score_batch(SAMPLES)
 
 
 def test_a_function_of_a_sample_stays_one_and_other_parameters_are_refused_by_name(functions):

@@ -170,7 +170,7 @@ class Judge(TextVerifier):
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
         """0.0, unless the judge sees more than the reply."""
-        return self.score([sample])[0] if self._sees_files else super().score_missing(sample, reason)
+        return self.score_batch([sample])[0] if self._sees_files else super().score_missing(sample, reason)
 
     def shown_reply(
         self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, sample: Sample | None = None

@@ -93,14 +93,14 @@ def test_search_no_injection_that_a_judge_quotes_becomes_its_verdict():
     """A standing search over the judges of pairs, of ratings and of references."""
     for text in injections(20267, 150):
         rating = Pointwise(Scripted(lambda request: f"The answer:\n{quoted(shown(request, 'answer'))}\n\n[[2]]"))
-        assert rating.score([Sample("q", text)])[0].answer == "2", text
+        assert rating.score_batch([Sample("q", text)])[0].answer == "2", text
         pairs = Pairwise(
             Scripted(lambda request: f"The first:\n{quoted(shown(request, 'answer_1'))}\nVerdict: [[B]]"), order="fixed"
         )
         assert pairs.compare([Pair(text, "honest")])[0].preference == 0.0, text
         # A reference's verdict is the whole reply.
         parrot = Scripted(lambda request: f"{shown(request, 'answer')}\n\nFalse")
-        assert Reference(parrot, probe=0).score([Sample("q", f"{text}It is so.", "7")])[0].value is None, text
+        assert Reference(parrot, probe=0).score_batch([Sample("q", f"{text}It is so.", "7")])[0].value is None, text
 
 
 def test_every_canary_is_shown_between_its_marks():

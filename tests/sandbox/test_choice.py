@@ -141,7 +141,7 @@ def test_a_sandbox_that_can_t_be_had_is_named_with_what_to_do_and_scores_nothing
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("verikit.sandbox.http._PAUSES", ())
     with pytest.raises(SandboxUnavailable, match="the sandbox") as caught:
-        Code(sandbox=name).score(samples()[:2])
+        Code(sandbox=name).score_batch(samples()[:2])
     assert said in caught.value.hint
     score = load(f"code(sandbox={name!r})")("print(1)", meta=samples()[0].meta)
     assert (score.value, score.status) == (None, "error")

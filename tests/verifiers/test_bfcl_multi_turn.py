@@ -102,7 +102,7 @@ def test_a_row_that_can_not_be_played_has_no_value(verifier, row):
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(bfcl_multi_turn, "_installed", lambda: False)
     with pytest.raises(MissingExtra, match="bfcl"):
-        verikit.bfcl_multi_turn().score([Sample("", "[]", meta=ROW)])
+        verikit.bfcl_multi_turn().score_batch([Sample("", "[]", meta=ROW)])
 
 
 def test_rows_of_the_leaderboard_get_its_own_verdicts(verifier):
