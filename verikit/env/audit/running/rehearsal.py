@@ -13,6 +13,7 @@ from verikit.env.audit.declared import agents_workdir, covers, declared_artifact
 from verikit.env.audit.records import EnvEvidence
 from verikit.env.audit.running.box import BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.layout import ImageLayout, absolute_tops, image_layout
+from verikit.env.audit.running.literals import grader_literals
 from verikit.env.audit.running.programs import gap_in, python_needs, shell_needs
 from verikit.env.audit.running.reward import WrittenReward, read_reward
 from verikit.env.audit.scripts import REWARDS
@@ -59,9 +60,15 @@ class GradedRun:
         """The reward, or the reason why there isn't one, in words."""
         if self.reward.value is not None:
             return f"{self.reward.value:g}"
+        if self.needs:
+            return f"none: it needs {self.needs}"
         if self.reward.problem:
             return f"none: {self.reward.problem}"
-        ended = {"exit": f"the tests ended with exit code {self.run.code} and wrote none", "wall": "its time was up"}
+        ended = {
+            "exit": f"the tests ended with exit code {self.run.code} and wrote none",
+            "wall": "its time was up",
+            "unscored": self.run.text,
+        }
         return f"none: {ended.get(self.run.why, f'the tests broke a limit ({self.run.why})')}"
 
 
@@ -138,6 +145,15 @@ class Rehearsal:
         paths = (*self.task.files(), *self.agent.files, *declared)
         return frozenset(name.removesuffix(".py") for path in paths for name in path.split("/"))
 
+    def check_time(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            OutOfTime: The check has no time left.
+        """
+        if time.monotonic() >= self._deadline:
+            raise OutOfTime
+
     def begin(self) -> None:
         """Begin a check: its evidence and its seconds."""
         self.evidence = []
@@ -147,6 +163,29 @@ class Rehearsal:
     def before(self) -> dict[str, BoxFile]:
         """The files that the agent starts with."""
         return dict(self.agent.files)
+
+    @property
+    def prompt(self) -> str:
+        """The instruction."""
+        return self.task.text(self.part.instruction) or ""
+
+    @property
+    def workdir(self) -> str:
+        """The agent's working directory."""
+        return agents_workdir(self.task)
+
+    @property
+    def command(self) -> str:
+        """What grades, for the evidence."""
+        return "bash /tests/test.sh"
+
+    def literals(self) -> dict[str, str]:
+        """Strings and numbers that the grader compares with, each with its place."""
+        return grader_literals(self.task, self.part.tests)
+
+    def declared(self) -> list[str]:
+        """The paths and patterns of the declared outputs."""
+        return [path for path, _ in declared_artifacts(self.task, self.part)]
 
     def seconds_of(self, role: str) -> float:
         """The seconds that the task declares for the agent or the verifier."""
@@ -167,7 +206,7 @@ class Rehearsal:
         if found is None:
             files = self.before | self._below(tuple(reversed(self.part.solutions)), "/solution")
             found = self._run(
-                files, "/solution/solve.sh", self.agent, agents_workdir(self.task), "agent", surroundings,
+                files, "/solution/solve.sh", self.agent, self.workdir, "agent", surroundings,
                 self._variables("solution"),
             )  # fmt: skip
             kept = {path: one for path, one in found.files.items() if not path.startswith(("/solution/", "/tests/"))}
@@ -203,7 +242,7 @@ class Rehearsal:
             found = self._grade(files, surroundings)
             self._graded[key] = found
         at = found.run.seconds
-        self.evidence.append(EnvEvidence(name, "bash /tests/test.sh", found.told(), round(at, 3), key[0]))
+        self.evidence.append(EnvEvidence(name, self.command, found.told(), round(at, 3), key[0]))
         return found
 
     def _grade(self, files: Files, surroundings: RunSurroundings) -> GradedRun:
@@ -261,9 +300,7 @@ class Rehearsal:
         self, files: Files, script: str, layout: ImageLayout, cwd: str, role: str, surroundings: RunSurroundings,
         env: Mapping[str, str],
     ) -> BoxRun:  # fmt: skip
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime
+        self.check_time()
         tests = role == "verifier"
         tops = dict.fromkeys([*self._tops, *(f"/{path.split('/')[1]}" for path in (*files, cwd, *layout.folders))])
         tops.pop("/", None)

@@ -7,13 +7,15 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from verikit.adapters.harbor import ORACLE
 from verikit.base import describe
 from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
-from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.findings import SOLUTION, TESTS, RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
+from verikit.env.audit.running.row_runs import RowRehearsal, RowTask, check_row_replay, undecided
 from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here, tests_gap
 from verikit.env.audit.running.tampered import check_tamper
 from verikit.env.audit.running.used import check_resources
@@ -34,6 +36,15 @@ LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
     "resources": check_resources,
 }
 """The running checks, in execution order. Later ones use runs of earlier ones."""
+ROW_LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
+    **LOOKS,
+    "replay": check_row_replay,
+    "portable": undecided("a grader that is started as a program: verikit grades rows in its own process"),
+    "resources": undecided("a declared time or memory, which rows don't have"),
+}
+"""The running checks of rows."""
+_IN_ROWS = {TESTS: "the spec", SOLUTION: ORACLE}
+"""Places in a row instead of scripts."""
 _OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
 """Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
 _OF_REPEATED = frozenset(("portable", "tamper", "mutants", "honest"))
@@ -71,23 +82,36 @@ class RunningChecks:
 
     def check(self, task: AuditedTask, names: Sequence[str] = tuple(LOOKS)) -> Iterator[tuple[str, CheckRecord]]:
         """The record of each running check on a task, or of some of them."""
+        yield from self._every(
+            lambda box: Rehearsal.prepare(task, box, self._limits), {name: LOOKS[name] for name in names}
+        )
+
+    def check_row(self, row: RowTask) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a row."""
+        for name, record in self._every(lambda box: RowRehearsal.of(row, box, self._limits), ROW_LOOKS):
+            findings = (replace(one, where=_IN_ROWS.get(one.where, one.where)) for one in record.findings)
+            yield name, replace(record, findings=tuple(findings))
+
+    def _every(
+        self, prepare: Callable[[TaskBox], Rehearsal], looks: Mapping[str, Callable[[Rehearsal, RunFindings], None]]
+    ) -> Iterator[tuple[str, CheckRecord]]:
         if self._box is None:
-            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in names)
+            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in looks)
             return
         try:
-            rehearsal = Rehearsal.prepare(task, self._box, self._limits)
+            rehearsal = prepare(self._box)
         except WorkspaceError as problem:
-            yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
+            yield from ((name, CheckRecord("error", needs=str(problem))) for name in looks)
             return
         except Exception as problem:  # noqa: BLE001 - as for checks of files
             needs = f"the task can't be prepared: {describe(problem)}"
-            yield from ((name, CheckRecord("error", needs=needs)) for name in names)
+            yield from ((name, CheckRecord("error", needs=needs)) for name in looks)
             return
-        for name in names:
-            yield name, _looked(name, rehearsal)
+        for name, look in looks.items():
+            yield name, _looked(name, look, rehearsal)
 
 
-def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
+def _looked(name: str, look: Callable[[Rehearsal, RunFindings], None], rehearsal: Rehearsal) -> CheckRecord:
     rehearsal.begin()
     found = RunFindings()
     try:
@@ -95,7 +119,7 @@ def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
         if missing:
             found.undecided.append(missing)
         else:
-            LOOKS[name](rehearsal, found)
+            look(rehearsal, found)
     except OutOfTime:
         if found.enough:
             found.notes.append("the seconds of the check were used up (--seconds)")
