@@ -143,7 +143,7 @@ def _audited_rows(root: str, found: FoundEnv, kept: KeptRecords, running: Runnin
         for row in row_tasks(env, found.file, found.spec):
             start = time.perf_counter()
             key = f"{_key(found, running)} {row.where}"
-            digest = hashlib.sha256(f"{env.tree.manifest.digest}{row.digest}".encode()).hexdigest()
+            digest = row.digest
             record = kept.get(key, digest)
             if record is None:
                 name = shown("/".join((*found.within, row.where)))

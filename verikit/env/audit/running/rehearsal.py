@@ -108,7 +108,13 @@ class Rehearsal:
         self = cls(task, task.parts[0], box, limits)
         if len(task.parts) != 1 or self.part.name:
             self.needs.append("a task of one step")
-            return self
+        else:
+            self.read_needs()
+        return self
+
+    def read_needs(self) -> None:
+        """Read the images and scripts of the part, and what they need."""
+        task = self.task
         self.agent = self._layout("environment/Dockerfile" if task.text("environment/Dockerfile") is not None else None)
         image = task.verifier_image(self.part) if self.part.separate else None
         self.grader = self._layout(image) if self.part.separate else self.agent
@@ -118,7 +124,9 @@ class Rehearsal:
             task.text(path) or "" for folder in (*self.part.tests, *self.part.solutions) for path in task.files(folder)
         )
         self._tops = absolute_tops(texts)
-        return self
+
+    def set_out(self) -> None:
+        """Make the files that the agent starts with. Those of a task without steps are the image's."""
 
     def _layout(self, dockerfile: str | None) -> ImageLayout:
         if dockerfile is None:
@@ -165,6 +173,11 @@ class Rehearsal:
         return dict(self.agent.files)
 
     @property
+    def start(self) -> Mapping[str, BoxFile]:
+        """The files that the solution starts with."""
+        return self.agent.files
+
+    @property
     def prompt(self) -> str:
         """The instruction."""
         return self.task.text(self.part.instruction) or ""
@@ -204,10 +217,10 @@ class Rehearsal:
         """
         found = self._solved.get(surroundings)
         if found is None:
-            files = self.before | self._below(tuple(reversed(self.part.solutions)), "/solution")
-            found = self._run(
+            files = {**self.start, **self.below(tuple(reversed(self.part.solutions)), "/solution")}
+            found = self.run(
                 files, "/solution/solve.sh", self.agent, self.workdir, "agent", surroundings,
-                self._variables("solution"),
+                self.variables("solution"),
             )  # fmt: skip
             kept = {path: one for path, one in found.files.items() if not path.startswith(("/solution/", "/tests/"))}
             found = replace(found, files=kept)
@@ -249,8 +262,8 @@ class Rehearsal:
         if self.needs:
             return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
         at = graders_workdir(self.task, self.part)
-        role = self._variables("verifier")
-        run = self._run(files, "/tests/test.sh", self.grader, at, "verifier", surroundings, role)
+        role = self.variables("verifier")
+        run = self.run(files, "/tests/test.sh", self.grader, at, "verifier", surroundings, role)
         reward = WrittenReward() if run.why == "files" else read_reward(run.files)
         needs = run.needs
         if not needs and reward.value is None:
@@ -266,7 +279,7 @@ class Rehearsal:
 
     def graders_files(self, after: Files) -> dict[str, BoxFile]:
         """The files of the box that grades, given the files that an agent left."""
-        tests = self._below(self.part.tests, "/tests")
+        tests = self.below(self.part.tests, "/tests")
         if self.part.separate:
             return {**self.grader.files, **self.collected(after), **tests}
         kept = {path: one for path, one in after.items() if not path.startswith((f"{REWARDS}/", "/solution/"))}
@@ -282,7 +295,8 @@ class Rehearsal:
             path: one for path, one in after.items() if not one.link and any(covers(entry, path) for entry in declared)
         }
 
-    def _below(self, folders: Iterable[str], at: str) -> dict[str, BoxFile]:
+    def below(self, folders: Iterable[str], at: str) -> dict[str, BoxFile]:
+        """The files of some folders of the task, at their place in a box."""
         found = {}
         for folder in folders:
             for path in self.task.files(folder):
@@ -296,10 +310,15 @@ class Rehearsal:
     def _wall(self, role: str) -> float:
         return min(self.seconds_of(role), self.limits.run_s, self.limits.seconds)
 
-    def _run(
+    def run(
         self, files: Files, script: str, layout: ImageLayout, cwd: str, role: str, surroundings: RunSurroundings,
         env: Mapping[str, str],
     ) -> BoxRun:  # fmt: skip
+        """Run a script of the agent's or the verifier's box.
+
+        Raises:
+            OutOfTime: The check has no time left.
+        """
         self.check_time()
         tests = role == "verifier"
         tops = dict.fromkeys([*self._tops, *(f"/{path.split('/')[1]}" for path in (*files, cwd, *layout.folders))])
@@ -318,7 +337,7 @@ class Rehearsal:
             tops=list(tops),
         )
 
-    def _variables(self, role: str) -> dict[str, str]:
+    def variables(self, role: str) -> dict[str, str]:
         """The variables that the task sets, except those with values of another machine."""
         told: dict[str, Any] = {
             **table(table(self.task.config, "environment"), "env"),

@@ -13,7 +13,8 @@ import os
 import tarfile
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ from verikit.env.audit.task import AuditedTask, TaskPart
 from verikit.errors import SchemaError, WorkspaceError
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
+from verikit.workspaces.names import parts
 from verikit.workspaces.row import TaskWorkspace
 from verikit.workspaces.tree import Tree
 
@@ -52,22 +54,34 @@ class RowTask:
     """The file and the line."""
     row: Mapping[str, Any]
     spec: RowSpec
+    paths: Sequence[str]
+    """All paths of the environment, sorted."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the task. Rows that only differ in an agent's run are the same task."""
+        """SHA-256 of the task and its files. Rows that only differ in an agent's run are the same task."""
         told = self.row.get(WORKSPACE)
         task = {key: value for key, value in self.row.items() if key not in (WORKSPACE, CHECKS, "id", *CANDIDATES)}
         given = {key: value for key, value in told.items() if key not in _LEFT} if isinstance(told, Mapping) else told
-        text = json.dumps([task, given, self.spec.text], sort_keys=True, default=str)
+        text = json.dumps([task, given, self.spec.text, list(self._files())], sort_keys=True, default=str)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _files(self) -> Iterator[str]:
+        """The files that the row names, with what the manifest has of them."""
+        told = self.row.get(WORKSPACE)
+        given = [told.get("before"), told.get("task")] if isinstance(told, Mapping) else []
+        for one in (*given, self.row.get(ORACLE)):
+            path = "/".join(parts(one) or ()) if isinstance(one, str) else ""
+            within = self.paths[bisect_left(self.paths, f"{path}/") : bisect_left(self.paths, f"{path}0")]
+            for name in (path, *within) if path in self.env.tree.manifest else ():
+                yield f"{name} {self.env.tree.manifest[name].told()}"
 
 
 def row_tasks(env: AuditedTask, file: str, given: str) -> Iterator[RowTask]:
     """The rows that have a spec, each task once."""
-    seen = set()
+    seen, paths = set(), sorted(env.tree.manifest)
     for where, row, spec in specs_of(env, file, given):
-        task = RowTask(env, where, row, spec)
+        task = RowTask(env, where, row, spec, paths)
         if spec.verifier is not None and isinstance(row.get(WORKSPACE), Mapping) and task.digest not in seen:
             seen.add(task.digest)
             yield task
