@@ -69,10 +69,12 @@ def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:
         found = _loaded(given)
         return found if found.verifier is None else replace(found, verifier=_of_key(found.verifier, row))
     told = row.get(CHECKS)
-    specs = told if isinstance(told, list) else [] if told is None else [told]
-    if told is not None and (not specs or not all(isinstance(one, str) and one.strip() for one in specs)):
+    if told is None:
+        return RowSpec()
+    specs = told if isinstance(told, list) else [told]
+    if not specs or not all(isinstance(one, str) and one.strip() for one in specs):
         return RowSpec(problem=f"{CHECKS} must be a spec or a list of specs, got {shown(repr(told)[:80])}")
-    return _of_row(tuple(specs)) if specs else RowSpec()
+    return _of_row(tuple(specs))
 
 
 def _of_key(verifier: Verifier, row: Mapping[str, Any]) -> Verifier:
