@@ -95,7 +95,7 @@ def audit_(
     """Check the environments in FOLDER for problems. Without --run, none of their files is imported or run.
 
     Formats: Harbor tasks, OpenEnv, verifiers packages, NeMo-Gym servers, and rows with workspaces (FOLDER may be their
-    file).
+    file). The spec of rows is in their key checks, unless --spec gives one.
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
     of grading. reach: expected values visible to the agent. pins: versions and digests. judge: the judge model is
