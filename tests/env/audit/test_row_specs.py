@@ -11,7 +11,7 @@ import pytest
 
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.checks import RUNNING_CHECKS
-from verikit.env.audit.formats.row_specs import spec_of_row
+from verikit.env.audit.formats.row_specs import _loaded, spec_of_row
 from verikit.errors import SpecError, UsageError
 
 SALES = "city,sold\nOslo,3\nOslo,4\nRome,5\n"
@@ -130,6 +130,7 @@ def test_a_spec_for_a_folder_without_rows_is_an_error(tmp_path):
         ["files(exist=['a'])", "code"],
         ["files(exist=['a'])), rubric('openai:x'", "exact"],
         "json_schema('/etc/passwd')",
+        "html('index.html', shot='/etc/passwd')",
     ],
 )
 def test_a_row_names_neither_code_nor_files_nor_engines(tmp_path, monkeypatch, checks):
@@ -159,6 +160,17 @@ def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path):
     assert [record.task for record in first] == ["rows.jsonl", "rows.jsonl:1", "rows.jsonl:3"]
     again = list(audit_tasks(file, run=True, keep=tmp_path / "out"))
     assert [record.seconds for record in again[1:]] == [round(record.seconds, 4) for record in first[1:]]
+
+
+def test_a_row_is_audited_again_when_the_spec_in_a_file_has_changed(tmp_path):
+    (tmp_path / "data").mkdir()
+    file, specs = write(tmp_path / "data", row()), tmp_path / "specs.toml"
+    options = {"keep": tmp_path / "out", "spec": f"{specs}#mine"}
+    specs.write_text(f'[verifiers]\nmine = "{TOTALS}"\n')
+    assert audited(file, **options)[1][0]["tamper"] == "pass"
+    specs.write_text("[verifiers]\nmine = \"files(exist=['totals.csv'])\"\n")
+    _loaded.cache_clear()  # as in another process
+    assert audited(file, **options)[1][0]["tamper"] == {"paid"}
 
 
 def test_a_row_is_audited_again_when_a_file_that_it_names_has_changed(tmp_path):

@@ -151,13 +151,16 @@ def _audited_rows(root: str, found: FoundEnv, kept: KeptRecords, running: Runnin
                 record.seconds = time.perf_counter() - start
                 kept.add(key, record)
             yield record
-    except (WorkspaceError, OSError):
-        return  # the record of the file has the error
+    except (WorkspaceError, OSError) as error:
+        needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
+        name = shown("/".join((*found.within, found.file or "rows")))
+        yield TaskRecord(name, format="rows", checks=dict.fromkeys(RUNNING_CHECKS, CheckRecord("error", needs=needs)))
 
 
 def _key(found: FoundEnv, running: RunningChecks | None) -> str:
     """The key of an environment's stored record. Records with running checks have separate keys."""
-    path = b"/".join(map(as_bytes, (*found.within, found.format, found.file, found.spec)))
+    spec = spec_of_row({}, found.spec).identity
+    path = b"/".join(map(as_bytes, (*found.within, found.format, found.file, spec)))
     return hashlib.sha256(path).hexdigest() + (running.key if running else "")
 
 

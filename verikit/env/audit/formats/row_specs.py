@@ -24,7 +24,7 @@ MAX_SPEC = 10_000
 """Characters of a row's checks."""
 OWN = frozenset(
     """all_of answer boxed by cer choice chrf clip column cover_em csv docx exact f1 files first_of fuzzy gate
-    harbor_tests html json_match language majority math maximum mean minimum numeric pdf pptx refusal regex repetition
+    harbor_tests json_match language majority math maximum mean minimum numeric pdf pptx refusal regex repetition
     rouge service state table tags toml tool_calls trajectory wer xlsx yaml""".split()
 )
 """Verifiers that call no engine, import no code and open no file outside of the workspace."""
@@ -41,6 +41,11 @@ class RowSpec:
     """The error of a spec that can't be loaded."""
     foreign: str = ""
     """The requirement of a spec that is only loaded if the command names it."""
+
+    @property
+    def identity(self) -> str:
+        """The text, and the verifier as it was loaded, because a file of the spec may change."""
+        return f"{self.text} {self.verifier!r}"
 
     @property
     def parts(self) -> list[Verifier]:

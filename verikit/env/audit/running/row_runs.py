@@ -63,7 +63,7 @@ class RowTask:
         told = self.row.get(WORKSPACE)
         task = {key: value for key, value in self.row.items() if key not in (WORKSPACE, CHECKS, "id", *CANDIDATES)}
         given = {key: value for key, value in told.items() if key not in _LEFT} if isinstance(told, Mapping) else told
-        text = json.dumps([task, given, self.spec.text, list(self._files())], sort_keys=True, default=str)
+        text = json.dumps([task, given, self.spec.identity, list(self._files())], sort_keys=True, default=str)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _files(self) -> Iterator[str]:
