@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit.env.harbor import RESULT, is_trials, trials
+from verikit.env.harbor import trials
 from verikit.evals.deliverables import ROOT
 from verikit.evals.replies import FilesReply
 from verikit.evals.stored import Replayed
+from verikit.readers.trials import RESULT, is_trials
 
 
 class StoredFiles(Replayed):
@@ -27,7 +28,7 @@ class StoredFiles(Replayed):
         super().__init__(path)
         self._folder = os.path.realpath(path)
         self._trials: dict[str, list[str]] | None = None
-        if is_trials(Path(path)):
+        if is_trials(path):
             self._trials = {}
             for trial, _ in trials(Path(path)):  # a trial whose trajectory can't be read has files all the same
                 name = str(json.loads(Path(trial, RESULT).read_bytes()).get("task_name"))

@@ -99,6 +99,15 @@ def test_a_spec_in_a_file_is_found_from_the_package(package, tmp_path, monkeypat
     assert EnvironmentRows(folder / name).score(0, "42").value == 1.0
 
 
+def test_a_packages_details_have_the_parts_and_their_reasons(package):
+    folder, name = package("openenv", "0.9*answer + 0.1*boxed")
+    rows = EnvironmentRows(folder / name)
+    told = rows.reward.details(rows.score(0, "It is 42."))
+    assert {part: one["value"] for part, one in told["parts"].items()} == {"answer": 1.0, "boxed": 0.0}
+    assert all(one["reason"] for one in told["parts"].values())
+    assert json.loads(json.dumps(told)) == told
+
+
 def test_a_rollouts_messages_reach_the_verifier(package):
     folder, name = package("verifiers-env")
     turns = [*SUMS[1].prompt, {"role": "assistant", "content": "Two.", "reasoning_content": "1 + 1"}]
@@ -201,6 +210,7 @@ def test_the_printed_vf_eval_command_runs_and_its_traces_hold_the_parts(tmp_path
     (run,) = (tmp_path / "outputs").iterdir()
     traces = [json.loads(line)["traces"][0] for line in (run / "traces.jsonl").read_text().splitlines()]
     metrics = {trace["task"]["data"]["number"]: trace["metrics"] for trace in traces}
+    assert all(trace["info"]["verikit"]["parts"]["answer"]["reason"] for trace in traces[:1])
     assert metrics[0] == {"part/answer": 1.0, "part/boxed": 1.0}
     assert metrics[1] == {"part/answer": 0.0, "part/boxed": 1.0}
     assert metrics[2] == {"part/answer": None, "part/boxed": 1.0}
@@ -277,7 +287,7 @@ def test_openenv_is_told_none_where_there_is_no_score(served):
     with module.__dict__[module.__all__[1]](base_url=address).sync() as client:
         client.reset()
         told = client.step(module.__dict__[module.__all__[0]](message="42")).observation.metadata["verikit"]
-    assert told["status"] == "error"
+    assert (told["status"], told["parts"]) == ("error", {})
     [played] = play(address, [{"completion": "42", "index": 0}])
     assert (played.reward, played.why) == (None, f"error: {told['reason']}")
     assert "rm" in played.why
@@ -314,7 +324,9 @@ def test_nemo_gym_runs_the_written_resources_server(package):
     row = {"responses_create_params": {"input": "6 * 7?"}, "response": response, "expected_answer": "42"}
     app = made("answer")
     client = TestClient(app)
-    assert client.post("/verify", json=row).json()["reward"] == 1.0
+    right = client.post("/verify", json=row).json()
+    assert (right["reward"], right["verikit"]["status"], right["verikit"]["parts"]) == (1.0, "ok", {})
+    assert right["verikit"]["reason"]
     assert client.post("/verify", json=row | {"expected_answer": "41"}).json()["reward"] == 0.0
     assert client.get("/reverify_mode").json() == "stateless"
     seed = base.ResourcesSeedSessionRequest(

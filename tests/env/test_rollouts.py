@@ -251,6 +251,7 @@ FIELDS = [
     ({"unit_tests": {"inputs": ["1"], "outputs": []}}, "tests", None),
     ({"expected_output": [[1, 0], [0, 1]]}, "expected_answer", "[[1, 0], [0, 1]]"),
     ({"verifier_metadata": {"correct_index": 2}}, "expected_answer", "2"),
+    ({"verifier_metadata": {"ideal": "GATC"}}, "expected_answer", "GATC"),
     ({"expected_judgement": "Judgement: Yes"}, "expected_answer", "Yes"),
     ({"expected_answer": "A", "reference": "B"}, "expected_answer", "A"),
     ({"answer": "A", "reference": "B"}, "expected_answer", None),

@@ -58,6 +58,7 @@ class @CLASS@Task(vf.Task[@CLASS@Data]):
         """Score the last reply."""
         score = await ROWS.reward.score_sample(ROWS.trace_sample(self.data.number, trace))
         trace.metrics.update(ROWS.reward.part_values(score))
+        trace.info["verikit"] = ROWS.reward.details(score)
         if score.value is None:
             raise Unscored(f"{score.status}: {score.reason}")
         return score.value
@@ -151,7 +152,7 @@ class @CLASS@Environment(Environment):
         score = ROWS.score(self._index, action.message)
         self._done = True
         self._state.step_count += 1
-        told = {"status": score.status, "reason": score.reason, "answer": score.answer}
+        told = ROWS.reward.details(score)
         return @CLASS@Observation(
             task_id=ROWS.rows[self._index]["id"], done=True, reward=score.value, metadata={"verikit": told}
         )
@@ -319,7 +320,8 @@ class @CLASS@ResourcesServer(SimpleResourcesServer):
         score = await REWARD.score_sample(rollout_sample(given))
         if score.value is None:
             raise JudgeError(f"{score.status}: {score.reason}")
-        return @CLASS@VerifyResponse(**(given | {"reward": score.value, "extracted_answer": score.answer}))
+        told = {"reward": score.value, "extracted_answer": score.answer, "verikit": REWARD.details(score)}
+        return @CLASS@VerifyResponse(**(given | told))
 
 
 if __name__ == "__main__":

@@ -151,18 +151,18 @@ def _task(row: Group, data_folder: str | None) -> _Task:
     named = TaskWorkspace(told, data_folder)
     try:
         workspace = named.make()
-        before = _whole(workspace.before) if workspace.knows_before else None
+        before = whole_tree(workspace.before) if workspace.knows_before else None
         given = row.meta.get(ORACLE)
         oracle = (
-            None if given is None else _whole(named.beside({"after": given, "packed_by": "collector"}).make().after)
+            None if given is None else whole_tree(named.beside({"after": given, "packed_by": "collector"}).make().after)
         )
     except WorkspaceError as error:
         raise UsageError(f"the row {row.id}: {error}", hint=error.hint) from None
     return _Task(row, workspace, before, oracle)
 
 
-def _whole(tree: Tree) -> Tree:
-    """A tree whose files can all be part of a task.
+def whole_tree(tree: Tree) -> Tree:
+    """Return a tree whose files can all be part of a task.
 
     Raises:
         WorkspaceError: One is a link, a device, unreadable or over a limit, or has a name that is not UTF-8.

@@ -130,6 +130,11 @@ class Reward:
         found = {name: score.parts.get(name) for name in self.parts}
         return {f"part/{name}": None if part is None else part.value for name, part in found.items()}
 
+    def details(self, score: Score) -> dict[str, Any]:
+        """Status, reason and answer of a score, and the value and reason of each part, as JSON."""
+        parts = {name: {"value": part.value, "reason": part.reason} for name, part in score.parts.items()}
+        return {"status": score.status, "reason": score.reason, "answer": score.answer, "parts": parts}
+
     def watch(self, samples: Sequence[Sample], scores: Sequence[Score], step: int | None = None) -> None:
         """Stop a run in which two consecutive steps are entirely unscored.
 

@@ -6,9 +6,10 @@ without the work in them, or a file that claims a reward. None of these may be r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
 from verikit.audit.reward import WHAT, Probe, ScoredProbe, counts_of
@@ -25,7 +26,7 @@ ROWS = 50
 """Number of rows that are tried together. Each workspace from a tar keeps a file open."""
 MOST_OUTPUTS = 20
 """Maximum output files per row that an attempt writes."""
-_NAMING = ("file", "exist", "content")
+_NAMING = ("file", "exist", "content", "sha256", "same_as")
 """Options of verifiers that name required files."""
 _REWARDS = {"reward.txt": b"1.0\n", "reward.json": b'{"reward": 1.0}\n', "logs/verifier/reward.txt": b"1.0\n"}
 
@@ -121,10 +122,9 @@ class UndoneTrial:
         return list(islice((name for name in clean if name and workspace.declares(name)), MOST_OUTPUTS))
 
     def _named_by_graders(self, row: AuditRow) -> Iterator[str]:
-        for grader in self._graders:
-            own = row.meta.get(grader.name)
-            for options in (vars(grader), own if isinstance(own, Mapping) else {}):
-                yield from (path for option in _NAMING for path in _paths(options.get(option)))
+        for path in named_paths(self._graders, row.meta):
+            if not has_wildcards(path):
+                yield path
 
     def _score(self, rows: Sequence[AuditRow]) -> Iterator[ScoredProbe]:
         attempts = [attempt for row in rows for attempt in self._attempts(row)]
@@ -141,12 +141,20 @@ def reads_files(verifier: Verifier) -> bool:
     )
 
 
+def named_paths(verifiers: Iterable[Verifier], row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the required files, and patterns of them, that verifiers name and the row's own options for them."""
+    for one in verifiers:
+        own = row.get(one.name)
+        for options in (vars(one), own if isinstance(own, Mapping) else {}):
+            yield from (path for option in _NAMING for path in _paths(options.get(option)))
+
+
 def _paths(told: object) -> list[str]:
-    """Return the paths that an option names, without patterns."""
+    """Return the paths and patterns that an option names."""
     if isinstance(told, str):
         told = [told]
     named = list(told) if isinstance(told, list | tuple | Mapping) else []
-    return [path for path in named if isinstance(path, str) and not has_wildcards(path)]
+    return [path for path in named if isinstance(path, str)]
 
 
 def _left(workspace: Workspace) -> Iterator[str]:

@@ -40,7 +40,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     "audit",
     cls=GroupedCommand,
     usual="--run --out --fail-on --format --examples --json",
-    purposes={"Running checks": "--seconds", "Signature": "--sign"},
+    purposes={"Running checks": "--seconds", "Rows": "--spec", "Signature": "--sign"},
 )
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--run", is_flag=True, help="Also run each task's solution and tests in the sandbox.")
@@ -51,6 +51,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     type=click.FloatRange(1, 3600),
     help="Time limit of each check of --run on each task.",
 )
+@click.option("--spec", metavar="SPEC", default="", help="Grades rows, instead of their `checks`.")
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
 @click.option(
     "--fail-on",
@@ -78,6 +79,7 @@ def audit_(
     folder: str,
     run: bool,
     seconds: float,
+    spec: str,
     out: Path | None,
     limits: dict[str, float],
     only: str | None,
@@ -93,22 +95,23 @@ def audit_(
     """Check the environments in FOLDER for problems. Without --run, none of their files is imported or run.
 
     Formats: Harbor tasks, OpenEnv, verifiers packages, NeMo-Gym servers, and rows with workspaces (FOLDER may be their
-    file).
+    file). The spec of rows is in their key checks, unless --spec gives one.
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
     of grading. reach: expected values visible to the agent. pins: versions and digests. judge: the judge model is
     pinned. alike: duplicate tasks, also between the folders train and test. A check that can't decide is "not run",
     and the report names the missing input.
 
-    With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. oracle: the solution
-    gets the full reward. nop, floor: unsolved tasks get no reward. replay, portable: rewards repeat, also on another
-    machine. tamper: forged files get no reward. mutants: wrong outputs lose the reward. honest: equivalent outputs
-    keep it. resources: time and memory.
+    With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. For rows, a spec grades
+    the files of the key oracle instead. oracle: the solution gets the full reward. nop, floor: unsolved tasks get no
+    reward. replay, portable: rewards repeat, also on another machine. tamper: forged files get no reward. mutants:
+    wrong outputs lose the reward. honest: equivalent outputs keep it. resources: time and memory.
 
     \b
     verikit env audit tasks/
     verikit env audit tasks/ --run --seconds 120 -o runs/audit
     verikit env audit tasks/ -o runs/audit --fail-on schema --fail-on mode.exit --fail-on pins=10%
+    verikit env audit rows.jsonl --run --spec "files(exist=['total.txt'])"
     """  # noqa: D301 - click reads \b as "don't wrap"
     if sign and not out:
         raise UsageError("--sign signs the report of --out", hint="-o FOLDER")
@@ -118,8 +121,9 @@ def audit_(
         stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
         report = stack.enter_context(ReportFile(out)) if out else None
         found = audit_tasks(
-            folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, limit=limit, begun=seen.begin
-        )
+            folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, spec=spec, limit=limit,
+            begun=seen.begin,
+        )  # fmt: skip
         records = _seen(found, seen, [shown, page] if html else [shown])
         try:
             for piece in report_lines(folder, records, sums, version("verikit")):

@@ -12,7 +12,7 @@ from typing import Any
 from verikit.adapters.nemo_gym import GOLDS
 from verikit.messages import content_text
 
-MORE_GOLDS = ("expected_result", "expected_output", "reference", "translation", "expected_weather", "text")
+MORE_GOLDS = ("expected_result", "expected_output", "reference", "translation", "expected_weather", "ideal", "text")
 """References under other names than the usual ones, in this order."""
 Row = Mapping[str, Any]
 

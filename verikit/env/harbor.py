@@ -7,17 +7,21 @@ conversation its agent's `agent/trajectory.json` (ATIF).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.platform.numbers import number
+from verikit.readers.trials import found_trials, tasks_by_name, trial_keys
 from verikit.types import Sample
 from verikit.workspaces.atif import conversation
 from verikit.workspaces.config import parse_config
+from verikit.workspaces.row import TaskWorkspace
 
-CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
+CONFIG, TRAJECTORY = "task.toml", "agent/trajectory.json"
 MAX_BYTES = 64 * 2**20
 """Maximum size of one file. Longer files are rejected."""
 Judged = tuple[Sample, float | None, str]
@@ -29,22 +33,10 @@ def is_task(folder: Path) -> bool:
     return bool(_folders(folder, CONFIG))
 
 
-def is_trials(folder: Path) -> bool:
-    """Whether a folder is a trial or contains trials."""
-    return any(_is_trial(path / RESULT) for path in _folders(folder, RESULT))
-
-
 def _folders(folder: Path, name: str) -> list[Path]:
-    if (folder / name).is_file() and (name == CONFIG or _is_trial(folder / name)):
+    if (folder / name).is_file():
         return [folder]
     return sorted(path.parent for path in folder.glob(f"*/{name}") if path.is_file())
-
-
-def _is_trial(path: Path) -> bool:
-    try:
-        return "trial_name" in _json(path)
-    except SchemaError:
-        return False
 
 
 def task_rows(folder: Path) -> Iterator[dict[str, Any] | SchemaError]:
@@ -93,18 +85,23 @@ def _names(folder: Path) -> list[str]:
 
 
 def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
-    """The trials of a folder (a job's), each with its path."""
-    for path in _folders(folder, RESULT):
-        if not _is_trial(path / RESULT):
-            continue
+    """The trials of a folder (a job's), each with its path. Its workspace has the files that the agent left.
+
+    The task of a trial is looked for in the folder by its name.
+    """
+    root = os.path.abspath(folder)
+    own = tasks_by_name(root)
+    for path, result in found_trials(root):
+        where = os.path.normpath(os.path.join(folder, os.path.relpath(path, root)))
         try:
-            yield str(path), _trial(path)
+            sample, reward, why = _trial(Path(path), result)
+            left = TaskWorkspace(trial_keys(root, path, result, own), os.path.dirname(root))
+            yield where, (replace(sample, workspace=left), reward, why)
         except SchemaError as error:
-            yield str(path), error
+            yield where, error
 
 
-def _trial(folder: Path) -> Judged:
-    result = _json(folder / RESULT)
+def _trial(folder: Path, result: Mapping[str, Any]) -> Judged:
     steps = _json(folder / TRAJECTORY).get("steps") if (folder / TRAJECTORY).is_file() else None
     prompt, turns = conversation(steps if isinstance(steps, list) else [])
     meta = {key: result[key] for key in ("task_name", "task_checksum", "source") if result.get(key) is not None}

@@ -10,12 +10,13 @@ from typing import Any
 from verikit.adapters.nemo_gym import rollout_sample
 from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
 from verikit.env.gym_fields import TaskIndex, prepared
-from verikit.env.harbor import is_trials, trials
+from verikit.env.harbor import trials
 from verikit.env.own_rows import OwnRows
 from verikit.errors import SchemaError, UsageError
 from verikit.messages import continuation, thoughts_of
 from verikit.platform.numbers import number
 from verikit.readers.files import placed, rows
+from verikit.readers.trials import is_trials
 from verikit.types import Sample
 
 Paths = str | Path | Sequence[str | Path]
@@ -112,7 +113,7 @@ def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) 
 
 def _read(source: Paths, gold: str | None, index: TaskIndex | None) -> Iterator[Rollout | SchemaError]:
     if isinstance(source, (str, Path)) and Path(source).is_dir():
-        if is_trials(Path(source)):
+        if is_trials(str(source)):
             for where, made in trials(Path(source)):
                 yield made if isinstance(made, SchemaError) else Rollout(*made, where=where)
             return

@@ -290,6 +290,13 @@ def imported_files() -> list[str]:
     return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
 
 
+def names_code(spec: str) -> bool:
+    """Whether a spec is or contains an object in Python code, a spec of a TOML file or a grader's file."""
+    text = spec.strip()
+    files = (_IN_FILE, _OBJECT, _GRADER)
+    return any(pattern.fullmatch(text) for pattern in files) or bool(_named_within(text)[1])
+
+
 def names_object(text: str) -> bool:
     """Whether a text has the form `package.module:Name` or `file.py:Name`."""
     return _OBJECT.fullmatch(text) is not None

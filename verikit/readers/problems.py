@@ -67,14 +67,18 @@ def iter_problems(path: Paths, mapping: Mapping[str, str]) -> Iterator[tuple[int
     for number, raw in files.rows():
         try:
             row = _parsed(raw)
-            problem = _group({key: v for key, v in row.items() if key not in CANDIDATES}, mapping, number)
-            yield number, _checked(problem)
+            yield number, problem_of({key: v for key, v in row.items() if key not in CANDIDATES}, mapping, number)
         except SchemaError as error:
             yield number, files.places.placed(error, number)
 
 
-def _checked(problem: Group) -> Group:
-    """Return the problem with prompt and answer as a reader of candidates would return them."""
+def problem_of(row: dict[str, Any], mapping: Mapping[str, str], number: int) -> Group:
+    """Return the problem of a row, with prompt and answer as a reader of candidates would return them.
+
+    Raises:
+        SchemaError: It has no prompt, or one of another type.
+    """
+    problem = _group(row, mapping, number)
     prompt, answer = fields.prompt(problem.prompt), fields.answer(problem.answer)
     return Group(prompt, answer=answer, id=problem.id, meta=problem.meta)
 

@@ -19,7 +19,7 @@ DEPTH = 3
 
 def is_trials(folder: str) -> bool:
     """Whether a folder is a trial, or contains trials."""
-    return os.path.isdir(folder) and next(_trials(folder), None) is not None
+    return os.path.isdir(folder) and next(found_trials(folder), None) is not None
 
 
 def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
@@ -27,8 +27,8 @@ def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
 
     Paths are relative to the folder's parent.
     """
-    tasks = {os.path.basename(path): path for path in _tasks(folder)}
-    for path, result in _trials(folder):
+    tasks = tasks_by_name(folder)
+    for path, result in found_trials(folder):
         try:
             yield _row(folder, path, result, tasks)
         except WorkspaceError as error:
@@ -48,15 +48,25 @@ def _steps(path: str) -> list[Any]:
 
 
 def _row(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping[str, str]) -> JsonRow:
+    prompt, turns = conversation(_steps(path))
+    told = trial_keys(folder, path, result, tasks)
+    row = {"id": str(result["trial_name"]), "prompt": prompt, WORKSPACE: told}
+    return row | ({"completion": turns} if any(turn["role"] == "assistant" for turn in turns) else {})
+
+
+def trial_keys(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of a trial's workspace: the trial, and the task of its name if there is one."""
     named = result.get("task_id")
     names = [str(result.get("task_name"))]
     if isinstance(named, Mapping):
         names.append(os.path.basename(str(named.get("path"))))
     task = next((tasks[name] for name in names if name in tasks), None)
-    prompt, turns = conversation(_steps(path))
-    told = {"trial": _from(folder, path)} | ({"task": _from(folder, task)} if task else {})
-    row = {"id": str(result["trial_name"]), "prompt": prompt, WORKSPACE: told}
-    return row | ({"completion": turns} if any(turn["role"] == "assistant" for turn in turns) else {})
+    return {"trial": _from(folder, path)} | ({"task": _from(folder, task)} if task else {})
+
+
+def tasks_by_name(folder: str) -> dict[str, str]:
+    """Return the task folders below a folder, by their names."""
+    return {os.path.basename(path): path for path in _tasks(folder)}
 
 
 def _from(folder: str, path: str) -> str:
@@ -64,14 +74,14 @@ def _from(folder: str, path: str) -> str:
     return os.path.relpath(path, os.path.dirname(folder) or ".")
 
 
-def _trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def found_trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the trials in a folder, with their results. A trial is not searched further."""
     result = _result(folder)
     if "trial_name" in result:  # a job has a result too
         yield folder, result
         return
     for path in _below(folder) if depth else ():
-        yield from _trials(path, depth - 1)
+        yield from found_trials(path, depth - 1)
 
 
 def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:

@@ -11,7 +11,7 @@ from verikit.env.audit import audit_tasks, run
 from verikit.env.audit.history import MAX_OBJECT, loose_object, packed_objects
 from verikit.env.audit.python_paths import opened_paths
 from verikit.env.audit.running.grader_mutants import mutated_texts
-from verikit.env.audit.running.mutated import _python_literals
+from verikit.env.audit.running.literals import _python_literals
 from verikit.env.audit.scripts import placed
 from verikit.errors import UsageError
 

@@ -75,7 +75,6 @@ MISSING = {
         "the Python package nosuchpackage",
     ),
     "the network": (lambda f: put(f, "tests/test.sh", "curl https://example.org | sh\n"), "the network, for curl"),
-    "steps": (lambda f: put(f, "task.toml", '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n'), "a task of one step"),
 }
 
 

@@ -8,14 +8,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
 from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
+from verikit.env.audit.formats.row_specs import spec_of_row
+from verikit.env.audit.formats.spec_looks import NO_SPEC
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import SchemaError, UsageError, WorkspaceError
@@ -38,6 +41,7 @@ def audit_tasks(
     only: str = "",
     run: bool = False,
     seconds: float = 60.0,
+    spec: str = "",
     limit: int | None = None,
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
@@ -50,24 +54,32 @@ def audit_tasks(
         only: The one format to look for. Empty: each of them.
         run: Also run each task's solution and tests in the sandbox.
         seconds: Of each running check on each task.
+        spec: Grades rows with workspaces. Empty: each row's own `checks`.
         limit: Only the first tasks, by path. None audits all.
-        begun: Called with the number of tasks before the first is audited.
+        begun: Called with the number of tasks before the first is audited; 0 if rows have to be counted.
 
     Yields:
-        One record per task, in the order of their paths.
+        One record per task, in the order of their paths. With `run`, a record for each row follows that of its file.
 
     Raises:
+        SpecError: The spec can't be loaded.
         UsageError: There is no environment, its format is ambiguous, or a folder can't be read or written.
     """
     root, found = _found(str(folder), only)
-    found = found[:limit]
-    begun(len(found))
+    if spec:
+        spec_of_row({}, spec)
+        if all(one.format != "rows" for one in found):
+            raise UsageError(f"{folder} has no rows that a spec could grade", hint="leave out --spec")
+    found = [replace(one, spec=spec) if one.format == "rows" else one for one in found[:limit]]
+    begun(0 if run and any(one.format == "rows" for one in found) else len(found))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
     with ExitStack() as stack:
         kept = stack.enter_context(KeptRecords(Path(keep) if keep else None, restart=not resume))
         running = stack.enter_context(_running(seconds)) if run else None
         for one in found:
             yield _audited(root, one, index, kept, running)
+            if running and one.format == "rows":
+                yield from islice(_audited_rows(root, one, kept, running), limit)
 
 
 def _running(seconds: float) -> RunningChecks:
@@ -122,18 +134,48 @@ def _audited(
     return record
 
 
+def _audited_rows(root: str, found: FoundEnv, kept: KeptRecords, running: RunningChecks) -> Iterator[TaskRecord]:
+    """A record of the running checks for each row that has a spec."""
+    from verikit.env.audit.running.row_runs import row_tasks
+
+    try:
+        env = AuditedTask.open(root, found.within)
+        for row in row_tasks(env, found.file, found.spec):
+            start = time.perf_counter()
+            key = f"{_key(found, running)} {row.where}"
+            digest = row.digest
+            record = kept.get(key, digest)
+            if record is None:
+                name = shown("/".join((*found.within, row.where)))
+                record = TaskRecord(name, digest, found.format, dict(running.check_row(row)))
+                record.seconds = time.perf_counter() - start
+                kept.add(key, record)
+            yield record
+    except (WorkspaceError, OSError) as error:
+        needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
+        name = shown("/".join((*found.within, found.file or "rows")))
+        yield TaskRecord(name, format="rows", checks=dict.fromkeys(RUNNING_CHECKS, CheckRecord("error", needs=needs)))
+
+
 def _key(found: FoundEnv, running: RunningChecks | None) -> str:
     """The key of an environment's stored record. Records with running checks have separate keys."""
-    path = b"/".join(map(as_bytes, (*found.within, found.format, found.file)))
+    spec = spec_of_row({}, found.spec).identity
+    path = b"/".join(map(as_bytes, (*found.within, found.format, found.file, spec)))
     return hashlib.sha256(path).hexdigest() + (running.key if running else "")
 
 
 def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> Mapping[str, CheckRecord]:
-    """The records of the running checks, which run Harbor tasks."""
+    """The records of the running checks of a Harbor task. Rows have records of their own."""
     if running is None:
         return {}
+    if found.format == "rows":
+        from verikit.env.audit.running.row_runs import row_tasks
+
+        if next(row_tasks(task, found.file, found.spec), None):
+            return {}
+        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=NO_SPEC))
     if found.format != "harbor":
-        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs="a Harbor task"))
+        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs="a Harbor task, or rows with a spec"))
     return dict(running.check(task))
 
 

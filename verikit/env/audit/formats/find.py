@@ -33,6 +33,8 @@ class FoundEnv:
     """Each format that it may have, with the file that shows it."""
     file: str = ""
     """The only file of rows that is read. Empty: all files of the folder."""
+    spec: str = ""
+    """The spec that grades rows instead of their own checks."""
 
     @property
     def format(self) -> str:

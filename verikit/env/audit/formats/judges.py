@@ -77,7 +77,7 @@ def _call(call: ast.Call, known: Mapping[str, Any], where: str, undecided: list[
     if model is not None:
         told = _value(model, known)
         if isinstance(told, str):
-            yield from _moving(told, where)
+            yield from model_findings(told, where)
         else:
             undecided.append(f"the judge's model in {where}")
     sampling = keyword(call, "temperature")
@@ -100,7 +100,8 @@ def _call(call: ast.Call, known: Mapping[str, Any], where: str, undecided: list[
         undecided.append(f"the judge's temperature in {where}")
 
 
-def _moving(model: str, where: str) -> Iterator[EnvFinding]:
+def model_findings(model: str, where: str) -> Iterator[EnvFinding]:
+    """A judge's model whose name may mean another one later."""
     if "latest" in model.lower() or (_ALIAS.match(model) and not _DATED.search(model)):
         yield EnvFinding("model", f"the judge {shown(model[:80])} has no version, and may be another one later", where)
 
@@ -173,4 +174,4 @@ def _config(path: str, text: str, value: Any) -> Iterator[EnvFinding]:
         elif key == "judge_responses_create_params" and isinstance(held, Mapping):
             yield from _warm(held.get("temperature"), where)
         elif key in ("judge_model", "judge_model_name") and isinstance(held, str):
-            yield from _moving(held, where)
+            yield from model_findings(held, where)

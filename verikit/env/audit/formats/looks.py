@@ -24,19 +24,24 @@ from verikit.env.audit.formats.openenv import (
     check_openenv_schema,
 )
 from verikit.env.audit.formats.openenv import grader_code as openenv_code
+from verikit.env.audit.formats.spec_looks import (
+    check_rows_declared,
+    check_rows_judge,
+    check_rows_mode,
+    check_rows_schema,
+)
 from verikit.env.audit.formats.verifiers import (
     check_verifiers_alike,
     check_verifiers_pins,
     check_verifiers_reach,
     check_verifiers_schema,
 )
-from verikit.env.audit.formats.workspace_rows import check_rows_alike, check_rows_reach, check_rows_schema
+from verikit.env.audit.formats.workspace_rows import check_rows_alike, check_rows_reach
 from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.task import AuditedTask
 
 Look = Callable[[AuditedTask], CheckRecord]
 _DECLARED = "declared outputs: only Harbor's tasks declare the files that are collected for their tests"
-_SPEC = "the spec or the code that grades the rows, which are data only"
 
 
 def _needs(what: str, task: AuditedTask) -> CheckRecord:
@@ -59,14 +64,15 @@ def looks_of(found: FoundEnv) -> Mapping[str, Look]:
     """The checks of an environment that is not Harbor's."""
     if found.format != "rows":
         return _LOOKS[found.format]
+    file, spec = found.file, found.spec
     return {
-        "schema": partial(check_rows_schema, file=found.file),
-        "declared": partial(_needs, _SPEC),
-        "mode": partial(_needs, _SPEC),
-        "reach": partial(check_rows_reach, file=found.file),
+        "schema": partial(check_rows_schema, file=file, given=spec),
+        "declared": partial(check_rows_declared, file=file, given=spec),
+        "mode": partial(check_rows_mode, file=file, given=spec),
+        "reach": partial(check_rows_reach, file=file),
         "pins": _nothing_to_pin,
-        "judge": partial(_needs, _SPEC),
-        "alike": partial(check_rows_alike, file=found.file),
+        "judge": partial(check_rows_judge, file=file, given=spec),
+        "alike": partial(check_rows_alike, file=file),
     }
 
 

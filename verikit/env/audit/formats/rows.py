@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verikit.adapters.harbor import ORACLE
 from verikit.adapters.nemo_gym import GOLDS
 from verikit.env.audit.alike import SPLITS
 from verikit.env.audit.formats.code import PythonCode
@@ -24,11 +25,13 @@ MAX_ROWS = 20_000
 """Of a file."""
 MAX_LINE = 2**22
 """Characters of a row."""
+MAX_MADE = 4000
+"""Characters of a solution's file that counts as an expected value."""
 _PROMPTS = ("prompt", "question", "problem", "instruction", "messages", "input", "query")
 _GOLDS = (*GOLDS, *(name for name in MORE_GOLDS if name != "text"), "gold", "expected", "target", "ground_truth")
 _NAMES = frozenset(
     """id uuid idx index row_id task_id task_index example_id question_id split source subset agent_ref agent
-    responses_create_params workspace completion system_prompt""".split()
+    responses_create_params workspace completion system_prompt oracle checks""".split()
 ).union(_PROMPTS)
 """Keys that don't distinguish tasks: its name, its origin, and fields that are compared separately."""
 _HELD = ("verifier_metadata", "info", "reward_model", "metadata", "extra_info")
@@ -126,7 +129,17 @@ def golds_of_row(row: Mapping[str, Any]) -> tuple[str, ...]:
         for name in _GOLDS:
             for value in _scalars(holder.get(name)):
                 found[value] = None
-    return tuple(found)[:20]
+    return (*found, *_made(row))[:20]
+
+
+def _made(row: Mapping[str, Any]) -> Iterator[str]:
+    """The strings of files that only the row's solution has."""
+    told, solved = row.get("workspace"), row.get(ORACLE)
+    before = told.get("before") if isinstance(told, Mapping) else None
+    given = list(before.values()) if isinstance(before, Mapping) else []
+    for text in solved.values() if isinstance(solved, Mapping) else ():
+        if isinstance(text, str) and text.strip() and text not in given and len(text) <= MAX_MADE:
+            yield text.strip()
 
 
 def _scalars(value: Any) -> Iterator[str]:

@@ -11,7 +11,6 @@ from verikit.env.audit.formats.rows import EnvRow, env_row, json_rows, split_of
 from verikit.env.audit.golds import bits, is_answer_name, words_of
 from verikit.env.audit.reach import ANNOUNCED, RARE, find_value
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
-from verikit.env.audit.schema import linked_outside
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import WorkspaceError
 from verikit.workspaces.names import parts, shown
@@ -30,19 +29,9 @@ def rows_of(task: AuditedTask, file: str = "") -> Iterator[tuple[str, Any, str]]
                 yield f"{shown(path)}:{number}", row, split_of(path)
 
 
-def check_rows_schema(task: AuditedTask, file: str = "") -> CheckRecord:
-    """Compare each row with the form of workspaces, and look for the files that it names."""
-    findings: list[EnvFinding] = []
-    folder = os.path.join(task.root, *task.within)
-    count = 0
-    for where, row, _ in rows_of(task, file):
-        count += 1
-        findings += _row(task, row, where, folder)
-        if len(findings) >= MAX_FINDINGS:
-            break
-    if not count:
-        findings.append(EnvFinding("missing", "there are no rows"))
-    return judged([*findings, *linked_outside(task)])
+def row_findings(task: AuditedTask, row: Any, where: str) -> Iterator[EnvFinding]:
+    """Compare a row with the form of workspaces, and look for the files that it names."""
+    yield from _row(task, row, where, os.path.join(task.root, *task.within))
 
 
 def _row(task: AuditedTask, row: Any, where: str, folder: str) -> Iterator[EnvFinding]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from verikit.env.audit.running.box import BoxFile, Files
+from verikit.env.audit.running.literals import constant_text
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, is_paid
 
@@ -105,16 +106,6 @@ def _span(node: ast.stmt | ast.expr, starts: list[int]) -> tuple[int, int]:
     """The first byte of a node and the byte after it."""
     end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end
-
-
-def constant_text(node: ast.AST | None) -> str | None:
-    """A string or number of Python code as text. None for other nodes, and for integers that Python doesn't print."""
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str | int | float):
-        return None
-    try:
-        return str(node.value)
-    except ValueError:
-        return None
 
 
 def _constants(nodes: list[ast.AST]) -> dict[str, ast.expr]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
-from verikit.env.audit.running.grader_mutants import constant_text, graded_mutants
+from verikit.env.audit.running.grader_mutants import graded_mutants
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, output_names
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
-from verikit.env.audit.scripts import placed
-from verikit.env.audit.task import AuditedTask
 
-MAX_OUTPUTS, MAX_LITERALS, MAX_LITERAL, MAX_NODES = 6, 24, 200, 50_000
+MAX_OUTPUTS, MAX_LITERALS, MAX_LITERAL = 6, 24, 200
 _STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "order", "sorted", "format")
 """Words of an instruction that make the form of an output part of the task."""
-_COMPARERS = ("[", "[[", "test", "grep", "egrep", "fgrep")
 _KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
 
 
@@ -33,7 +28,7 @@ def check_mutants(rehearsal: Rehearsal, found: RunFindings) -> None:
         changed.update(kept.values())
         for finding in _blind(path, kept):
             found.add(*finding)
-    literals = grader_literals(rehearsal.task, rehearsal.part.tests)
+    literals = rehearsal.literals()
     for finding in _keyed(rehearsal, names, literals):
         found.add(*finding)
     survivors = [words for words, full in changed.items() if full]
@@ -102,55 +97,19 @@ def _keyed(rehearsal: Rehearsal, names: list[str], literals: dict[str, str]) -> 
                 return
 
 
-def grader_literals(task: AuditedTask, folders: tuple[str, ...]) -> dict[str, str]:
-    """Strings and numbers that the tests compare with, each with its place, and words of a shell script's tests."""
-    found: dict[str, str] = {}
-    for path in (path for folder in folders for path in task.files(folder)):
-        reader = _LITERALS.get(path.rpartition(".")[2])
-        for line, literal in reader(task.text(path) or "") if reader else ():
-            found.setdefault(literal, f"{path}:{line}")
-    return found
-
-
-def _python_literals(text: str) -> Iterator[tuple[int, str]]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in islice(ast.walk(tree), MAX_NODES):
-        holder = node if isinstance(node, ast.Compare) or _called(node) in ("startswith", "endswith") else None
-        for one in islice(ast.walk(holder), 60) if holder else ():
-            told = constant_text(one)
-            if told is not None and isinstance(one, ast.Constant):
-                yield one.lineno, told
-
-
-def _called(node: ast.AST) -> str:
-    """The name of a called method."""
-    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-
-
-def _shell_literals(text: str) -> Iterator[tuple[int, str]]:
-    """Words of `[ … ]`, `[[ … ]]` and `grep`, except options, operators and files."""
-    for one in placed(text):
-        if one.program in _COMPARERS:
-            words = (word.text for word in one.arguments if word.known)
-            yield from ((one.line, word) for word in words if word[:1] not in ("-", "=", "!", "]", ""))
-
-
-_LITERALS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {"py": _python_literals, "sh": _shell_literals}
-
-
 def check_honest(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Write the solution's outputs in other forms that mean the same."""
-    asked = (rehearsal.task.text(rehearsal.part.instruction) or "").casefold()
+    asked = rehearsal.prompt.casefold()
     strict = [word for word in _STRICT if word in asked]
     if strict:
         found.notes.append(f"no form was changed: the instruction has {strict[0]!r}")
         return
     solved = rehearsal.solve().files
     forms = 0
-    for path in output_names(rehearsal)[:MAX_OUTPUTS]:
+    given = {one.content for one in rehearsal.before.values()}
+    # a copy of a given file has only one form
+    outputs = [path for path in output_names(rehearsal) if solved[path].content not in given]
+    for path in outputs[:MAX_OUTPUTS]:
         for kind, words, content in harmless_forms(path, solved[path].content):
             graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, {words}")
             forms += 1

@@ -13,6 +13,7 @@ from verikit.env.audit.declared import agents_workdir, covers, declared_artifact
 from verikit.env.audit.records import EnvEvidence
 from verikit.env.audit.running.box import BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.layout import ImageLayout, absolute_tops, image_layout
+from verikit.env.audit.running.literals import grader_literals
 from verikit.env.audit.running.programs import gap_in, python_needs, shell_needs
 from verikit.env.audit.running.reward import WrittenReward, read_reward
 from verikit.env.audit.scripts import REWARDS
@@ -59,9 +60,15 @@ class GradedRun:
         """The reward, or the reason why there isn't one, in words."""
         if self.reward.value is not None:
             return f"{self.reward.value:g}"
+        if self.needs:
+            return f"none: it needs {self.needs}"
         if self.reward.problem:
             return f"none: {self.reward.problem}"
-        ended = {"exit": f"the tests ended with exit code {self.run.code} and wrote none", "wall": "its time was up"}
+        ended = {
+            "exit": f"the tests ended with exit code {self.run.code} and wrote none",
+            "wall": "its time was up",
+            "unscored": self.run.text,
+        }
         return f"none: {ended.get(self.run.why, f'the tests broke a limit ({self.run.why})')}"
 
 
@@ -101,7 +108,13 @@ class Rehearsal:
         self = cls(task, task.parts[0], box, limits)
         if len(task.parts) != 1 or self.part.name:
             self.needs.append("a task of one step")
-            return self
+        else:
+            self.read_needs()
+        return self
+
+    def read_needs(self) -> None:
+        """Read the images and scripts of the part, and what they need."""
+        task = self.task
         self.agent = self._layout("environment/Dockerfile" if task.text("environment/Dockerfile") is not None else None)
         image = task.verifier_image(self.part) if self.part.separate else None
         self.grader = self._layout(image) if self.part.separate else self.agent
@@ -111,7 +124,9 @@ class Rehearsal:
             task.text(path) or "" for folder in (*self.part.tests, *self.part.solutions) for path in task.files(folder)
         )
         self._tops = absolute_tops(texts)
-        return self
+
+    def set_out(self) -> None:
+        """Make the files that the agent starts with. Those of a task without steps are the image's."""
 
     def _layout(self, dockerfile: str | None) -> ImageLayout:
         if dockerfile is None:
@@ -138,6 +153,15 @@ class Rehearsal:
         paths = (*self.task.files(), *self.agent.files, *declared)
         return frozenset(name.removesuffix(".py") for path in paths for name in path.split("/"))
 
+    def check_time(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            OutOfTime: The check has no time left.
+        """
+        if time.monotonic() >= self._deadline:
+            raise OutOfTime
+
     def begin(self) -> None:
         """Begin a check: its evidence and its seconds."""
         self.evidence = []
@@ -147,6 +171,34 @@ class Rehearsal:
     def before(self) -> dict[str, BoxFile]:
         """The files that the agent starts with."""
         return dict(self.agent.files)
+
+    @property
+    def start(self) -> Mapping[str, BoxFile]:
+        """The files that the solution starts with."""
+        return self.agent.files
+
+    @property
+    def prompt(self) -> str:
+        """The instruction."""
+        return self.task.text(self.part.instruction) or ""
+
+    @property
+    def workdir(self) -> str:
+        """The agent's working directory."""
+        return agents_workdir(self.task)
+
+    @property
+    def command(self) -> str:
+        """What grades, for the evidence."""
+        return "bash /tests/test.sh"
+
+    def literals(self) -> dict[str, str]:
+        """Strings and numbers that the grader compares with, each with its place."""
+        return grader_literals(self.task, self.part.tests)
+
+    def declared(self) -> list[str]:
+        """The paths and patterns of the declared outputs."""
+        return [path for path, _ in declared_artifacts(self.task, self.part)]
 
     def seconds_of(self, role: str) -> float:
         """The seconds that the task declares for the agent or the verifier."""
@@ -165,10 +217,10 @@ class Rehearsal:
         """
         found = self._solved.get(surroundings)
         if found is None:
-            files = self.before | self._below(tuple(reversed(self.part.solutions)), "/solution")
-            found = self._run(
-                files, "/solution/solve.sh", self.agent, agents_workdir(self.task), "agent", surroundings,
-                self._variables("solution"),
+            files = {**self.start, **self.below(tuple(reversed(self.part.solutions)), "/solution")}
+            found = self.run(
+                files, "/solution/solve.sh", self.agent, self.workdir, "agent", surroundings,
+                self.variables("solution"),
             )  # fmt: skip
             kept = {path: one for path, one in found.files.items() if not path.startswith(("/solution/", "/tests/"))}
             found = replace(found, files=kept)
@@ -203,15 +255,15 @@ class Rehearsal:
             found = self._grade(files, surroundings)
             self._graded[key] = found
         at = found.run.seconds
-        self.evidence.append(EnvEvidence(name, "bash /tests/test.sh", found.told(), round(at, 3), key[0]))
+        self.evidence.append(EnvEvidence(name, self.command, found.told(), round(at, 3), key[0]))
         return found
 
     def _grade(self, files: Files, surroundings: RunSurroundings) -> GradedRun:
         if self.needs:
             return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
         at = graders_workdir(self.task, self.part)
-        role = self._variables("verifier")
-        run = self._run(files, "/tests/test.sh", self.grader, at, "verifier", surroundings, role)
+        role = self.variables("verifier")
+        run = self.run(files, "/tests/test.sh", self.grader, at, "verifier", surroundings, role)
         reward = WrittenReward() if run.why == "files" else read_reward(run.files)
         needs = run.needs
         if not needs and reward.value is None:
@@ -227,7 +279,7 @@ class Rehearsal:
 
     def graders_files(self, after: Files) -> dict[str, BoxFile]:
         """The files of the box that grades, given the files that an agent left."""
-        tests = self._below(self.part.tests, "/tests")
+        tests = self.below(self.part.tests, "/tests")
         if self.part.separate:
             return {**self.grader.files, **self.collected(after), **tests}
         kept = {path: one for path, one in after.items() if not path.startswith((f"{REWARDS}/", "/solution/"))}
@@ -243,7 +295,8 @@ class Rehearsal:
             path: one for path, one in after.items() if not one.link and any(covers(entry, path) for entry in declared)
         }
 
-    def _below(self, folders: Iterable[str], at: str) -> dict[str, BoxFile]:
+    def below(self, folders: Iterable[str], at: str) -> dict[str, BoxFile]:
+        """The files of some folders of the task, at their place in a box."""
         found = {}
         for folder in folders:
             for path in self.task.files(folder):
@@ -257,13 +310,16 @@ class Rehearsal:
     def _wall(self, role: str) -> float:
         return min(self.seconds_of(role), self.limits.run_s, self.limits.seconds)
 
-    def _run(
+    def run(
         self, files: Files, script: str, layout: ImageLayout, cwd: str, role: str, surroundings: RunSurroundings,
         env: Mapping[str, str],
     ) -> BoxRun:  # fmt: skip
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime
+        """Run a script of the agent's or the verifier's box.
+
+        Raises:
+            OutOfTime: The check has no time left.
+        """
+        self.check_time()
         tests = role == "verifier"
         tops = dict.fromkeys([*self._tops, *(f"/{path.split('/')[1]}" for path in (*files, cwd, *layout.folders))])
         tops.pop("/", None)
@@ -281,7 +337,7 @@ class Rehearsal:
             tops=list(tops),
         )
 
-    def _variables(self, role: str) -> dict[str, str]:
+    def variables(self, role: str) -> dict[str, str]:
         """The variables that the task sets, except those with values of another machine."""
         told: dict[str, Any] = {
             **table(table(self.task.config, "environment"), "env"),

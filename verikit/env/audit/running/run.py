@@ -7,22 +7,26 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from verikit.adapters.harbor import ORACLE
 from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
-from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.findings import SOLUTION, TESTS, RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
+from verikit.env.audit.running.row_runs import RowRehearsal, RowTask, check_row_replay, undecided
 from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here, tests_gap
+from verikit.env.audit.running.steps import StepRehearsal, of_all_steps
 from verikit.env.audit.running.tampered import check_tamper
 from verikit.env.audit.running.used import check_resources
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import SandboxError, SandboxUnavailable, WorkspaceError
 from verikit.platform.raised import describe
 
+Look = Callable[[Rehearsal, RunFindings], None]
 MAX_EVIDENCE = 40
 """Runs of a check that the report has."""
-LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
+LOOKS: Mapping[str, Look] = {
     "oracle": check_oracle,
     "nop": check_nop,
     "floor": check_floor,
@@ -34,6 +38,15 @@ LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
     "resources": check_resources,
 }
 """The running checks, in execution order. Later ones use runs of earlier ones."""
+ROW_LOOKS: Mapping[str, Look] = {
+    **LOOKS,
+    "replay": check_row_replay,
+    "portable": undecided("a grader that is started as a program: verikit grades rows in its own process"),
+    "resources": undecided("a declared time or memory, which rows don't have"),
+}
+"""The running checks of rows."""
+_IN_ROWS = {TESTS: "the spec", SOLUTION: ORACLE}
+"""Places in a row instead of scripts."""
 _OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
 """Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
 _OF_REPEATED = frozenset(("portable", "tamper", "mutants", "honest"))
@@ -71,31 +84,49 @@ class RunningChecks:
 
     def check(self, task: AuditedTask, names: Sequence[str] = tuple(LOOKS)) -> Iterator[tuple[str, CheckRecord]]:
         """The record of each running check on a task, or of some of them."""
+        looks = {name: LOOKS[name] for name in names}
+        if len(task.parts) == 1 and not task.parts[0].name:
+            yield from self._every(lambda box: [Rehearsal.prepare(task, box, self._limits)], looks)
+        else:
+            yield from self._every(lambda box: StepRehearsal.of_steps(task, box, self._limits), looks)
+
+    def check_row(self, row: RowTask) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a row."""
+        for name, record in self._every(lambda box: [RowRehearsal.of(row, box, self._limits)], ROW_LOOKS):
+            findings = (replace(one, where=_IN_ROWS.get(one.where, one.where)) for one in record.findings)
+            yield name, replace(record, findings=tuple(findings))
+
+    def _every(
+        self, prepare: Callable[[TaskBox], Sequence[Rehearsal]], looks: Mapping[str, Look]
+    ) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each check on a task, or on all its steps."""
         if self._box is None:
-            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in names)
+            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in looks)
             return
         try:
-            rehearsal = Rehearsal.prepare(task, self._box, self._limits)
+            rehearsals = prepare(self._box)
         except WorkspaceError as problem:
-            yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
+            yield from ((name, CheckRecord("error", needs=str(problem))) for name in looks)
             return
         except Exception as problem:  # noqa: BLE001 - as for checks of files
             needs = f"the task can't be prepared: {describe(problem)}"
-            yield from ((name, CheckRecord("error", needs=needs)) for name in names)
+            yield from ((name, CheckRecord("error", needs=needs)) for name in looks)
             return
-        for name in names:
-            yield name, _looked(name, rehearsal)
+        for name, look in looks.items():
+            records = {one.part.name: _looked(name, look, one) for one in rehearsals}
+            yield name, records[""] if "" in records else of_all_steps(records, rehearsals[0].task)
 
 
-def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
+def _looked(name: str, look: Look, rehearsal: Rehearsal) -> CheckRecord:
     rehearsal.begin()
     found = RunFindings()
     try:
+        rehearsal.set_out()
         missing = _missing(name, rehearsal)
         if missing:
             found.undecided.append(missing)
         else:
-            LOOKS[name](rehearsal, found)
+            look(rehearsal, found)
     except OutOfTime:
         if found.enough:
             found.notes.append("the seconds of the check were used up (--seconds)")

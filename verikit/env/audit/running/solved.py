@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verikit.env.audit.declared import declared_artifacts
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import SOLUTION, RunFindings
 from verikit.env.audit.running.programs import gap_in
@@ -70,7 +69,7 @@ def tests_gap(rehearsal: Rehearsal) -> str:
 def undone(rehearsal: Rehearsal) -> Iterator[tuple[str, dict[str, BoxFile]]]:
     """Named outcomes of agents that did not do the task."""
     before, names = rehearsal.before, output_names(rehearsal)
-    prompt = (rehearsal.task.text(rehearsal.part.instruction) or "").encode()
+    prompt = rehearsal.prompt.encode("utf-8", "replace")
     yield "the files as they were", before
     yield "no files", {}
     if names:
@@ -84,8 +83,7 @@ def output_names(rehearsal: Rehearsal) -> list[str]:
         before = rehearsal.before
         solved = rehearsal.solve()
         return [path for path, one in rehearsal.collected(solved.files).items() if before.get(path) != one][:20]
-    declared = [path for path, _ in declared_artifacts(rehearsal.task, rehearsal.part)]
-    return [path for path in declared if "." in path.rpartition("/")[2] and "*" not in path][:20]
+    return [path for path in rehearsal.declared() if "." in path.rpartition("/")[2] and "*" not in path][:20]
 
 
 def check_nop(rehearsal: Rehearsal, found: RunFindings) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from verikit.env.audit.declared import agents_workdir
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.rehearsal import Rehearsal
@@ -99,7 +98,7 @@ def _arrives(rehearsal: Rehearsal, forged: Forgery) -> bool:
 
 def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     """The forged files of each attack that files can carry."""
-    at = agents_workdir(rehearsal.task).rstrip("/")
+    at = rehearsal.workdir.rstrip("/")
     outputs = dict.fromkeys((at, *(path.rpartition("/")[0] for path in output_names(rehearsal))))
     tests = [path for path in rehearsal.graders_files({}) if path.startswith("/tests/")]
     passing = {path: _forged_test(path) for path in tests}

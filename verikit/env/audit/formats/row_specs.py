@@ -1,0 +1,145 @@
+"""The spec that grades a row: its key `checks`, or the spec that the command gives for all rows.
+
+`checks` is next to `workspace`: one spec, or a list of specs that must all be met. The author of a row is not trusted.
+So `checks` can only name the verifiers in `OWN`, and no code, file or engine. A spec of the command can be any spec.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from verikit.base import FunctionVerifier, Verifier, walk
+from verikit.compose.choose import By
+from verikit.errors import VerikitError, with_hint
+from verikit.names.registry import registered
+from verikit.names.spec import load, names_code
+from verikit.workspaces.names import shown
+
+CHECKS = "checks"
+MAX_SPEC = 10_000
+"""Characters of a row's checks."""
+OWN = frozenset(
+    """all_of answer boxed by cer choice chrf clip column cover_em csv docx exact f1 files first_of fuzzy gate
+    harbor_tests json_match language majority math maximum mean minimum numeric pdf pptx refusal regex repetition
+    rouge service state table tags toml tool_calls trajectory wer xlsx yaml""".split()
+)
+"""Verifiers that call no engine, import no code and open no file outside of the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpec:
+    """The spec of a row."""
+
+    text: str = ""
+    """Empty if the row has none."""
+    verifier: Verifier | None = None
+    problem: str = ""
+    """The error of a spec that can't be loaded."""
+    foreign: str = ""
+    """The requirement of a spec that is only loaded if the command names it."""
+
+    @property
+    def identity(self) -> str:
+        """The text, and the verifier as it was loaded, because a file of the spec may change."""
+        return f"{self.text} {self.verifier!r}"
+
+    @property
+    def parts(self) -> list[Verifier]:
+        """The verifiers that it is made of."""
+        return [] if self.verifier is None else list(walk(self.verifier))
+
+    @property
+    def judges(self) -> list[Verifier]:
+        """The judges among them."""
+        return [one for one in self.parts if type(one).__module__.startswith("verikit.judges.")]
+
+    @property
+    def code(self) -> bool:
+        """Whether one of them is code that is not verikit's own."""
+        return any(isinstance(one, FunctionVerifier) or type(one).__module__[:8] != "verikit." for one in self.parts)
+
+
+def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:
+    """The spec that grades a row.
+
+    Args:
+        row: The row.
+        given: The command's spec, which replaces the row's.
+    """
+    if given:
+        found = _loaded(given)
+        return found if found.verifier is None else replace(found, verifier=_of_key(found.verifier, row))
+    told = row.get(CHECKS)
+    if told is None:
+        return RowSpec()
+    specs = told if isinstance(told, list) else [told]
+    if not specs or not all(isinstance(one, str) and one.strip() for one in specs):
+        return RowSpec(problem=f"{CHECKS} must be a spec or a list of specs, got {shown(repr(told)[:80])}")
+    return _of_row(tuple(specs))
+
+
+def _of_key(verifier: Verifier, row: Mapping[str, Any]) -> Verifier:
+    """The verifier that `by` selects for a row."""
+    chosen = verifier.verifiers.get(str(row.get(verifier.key)), verifier.default) if isinstance(verifier, By) else None
+    return verifier if chosen is None else _of_key(chosen, row)
+
+
+@lru_cache(maxsize=256)
+def _loaded(spec: str) -> RowSpec:
+    return RowSpec(spec, load(spec))
+
+
+@lru_cache(maxsize=256)
+def _of_row(specs: tuple[str, ...]) -> RowSpec:
+    text = specs[0] if len(specs) == 1 else f"all_of({', '.join(specs)})"
+    if len(text) > MAX_SPEC:
+        return RowSpec(text[:80], problem=f"{CHECKS} has more than {MAX_SPEC:,} characters")
+    foreign = _foreign(text)
+    if foreign:
+        return RowSpec(text, foreign=foreign)
+    try:
+        found = RowSpec(text, load(text))
+    except VerikitError as error:
+        return RowSpec(text, problem=shown(f"{CHECKS}: {with_hint(str(error), error.hint)}"[:300]))
+    return RowSpec(text, foreign=_needs("a judge")) if found.judges else found
+
+
+def _needs(what: str) -> str:
+    return f"--spec, because {CHECKS} of a row can't name {what}"
+
+
+def _foreign(spec: str, *, option: bool = False) -> str:
+    """The requirement of a spec with names that a row may not have; empty if there is none.
+
+    Args:
+        spec: The spec.
+        option: It is a string within another spec, so a single word is probably not a verifier.
+    """
+    if names_code(spec):
+        return _needs(f"code or a file ({shown(spec[:60])})")
+    tree = _parsed(spec)
+    if tree is None or (option and isinstance(tree, ast.Name)):
+        return ""
+    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    if other := next((name for name in names if name not in OWN and name in registered("verifiers")), ""):
+        return _needs(f"the verifier {other}")
+    # an option may be a spec: content={'a.txt': "regex('…')"}
+    inner = (one for one in _strings(tree) if one != spec)
+    return next(filter(None, (_foreign(one, option=True) for one in inner)), "")
+
+
+def _parsed(spec: str) -> ast.expr | None:
+    """The tree of a spec; None if it is not an expression."""
+    try:
+        return ast.parse(spec.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _strings(tree: ast.expr) -> Iterator[str]:
+    """The strings of an expression."""
+    return (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
