@@ -68,6 +68,21 @@ def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
     assert identity("replay:x", StoredFiles(str(tmp_path / "job"))) != before
 
 
+def test_a_folder_of_osworld_tasks_is_graded_on_a_folder_of_files(tmp_path):
+    result = {"type": "vm_file", "path": "/home/user/out.csv", "dest": "out.csv"}
+    gold = {"type": "cloud_file", "path": "https://example.org/gold.csv", "dest": "gold.csv"}
+    for id, func in (("a", "compare_csv"), ("b", "compare_csv"), ("c", "is_cookie_deleted")):
+        task = {"id": id, "snapshot": "calc", "instruction": f"Do {id}.",
+                "evaluator": {"func": func, "result": result, "expected": gold}}  # fmt: skip
+        put(tmp_path / "tasks", f"examples/calc/{id}.json", json.dumps(task, indent=2))
+        put(tmp_path / "tasks", f"cache/{id}/gold.csv", "a,b\n1,2\n")
+        put(tmp_path / "runs", f"{id}/home/user/out.csv", "a,b\n1,2\n" if id == "a" else "a,b\n1,3\n")
+    put(tmp_path / "tasks", "cache/a/other.json", '{"evaluator": {}}')  # an agent's settings, no task
+    found = run(tmp_path, "verikit_osworld", tmp_path / "tasks", tmp_path / "runs")
+    assert found["metrics"]["success"]["value"] == 0.5
+    assert found["unscored"] == {"success": 1}
+
+
 @pytest.mark.parametrize("told", [{"after": "etc"}, "hello", None], ids=str)
 def test_a_stored_reply_names_no_files_of_this_machine(told):
     doc = {"id": "1", "question": "q", "answer": [], "tests": json.dumps({"workspace": {"before": "etc"}})}

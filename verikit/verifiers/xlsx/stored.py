@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.shape import Shape, mapping, record, scalar
 
-_SHAPE: Shape = record({"values": mapping(scalar, 10_000)})
+_CELLS: Shape = mapping(scalar, 10_000)
 _READER = BoxReader(
-    "verikit.artifacts.readers.stored", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx"
+    "verikit.artifacts.readers.stored",
+    {"openpyxl": "reading workbooks"},
+    "office",
+    record({"values": _CELLS}),
+    kind="xlsx",
 )
+_SHEETS_READER = replace(_READER, shape=record({"sheets": mapping(_CELLS, 1000)}))
 
 
 def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
@@ -23,4 +29,16 @@ def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
         MissingExtra: openpyxl is not installed.
     """
     found: dict[str, Any] = observe(_READER, [blob], {"cells": list(cells)})["values"]
+    return found
+
+
+def stored_sheets(blob: bytes) -> Mapping[str, Mapping[str, Any]]:
+    """The stored values of all sheets, in their order: by title, the cells that hold something.
+
+    Raises:
+        AgentFault: It is not a workbook, or has too many cells.
+        WorkspaceError: The reader died.
+        MissingExtra: openpyxl is not installed.
+    """
+    found: Mapping[str, Mapping[str, Any]] = observe(_SHEETS_READER, [blob], {"sheets": True})["sheets"]
     return found

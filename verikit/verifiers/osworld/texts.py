@@ -1,0 +1,104 @@
+"""The lines of a file as a person sees them, for the expected file and the one that an agent left alike."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from itertools import dropwhile
+
+from verikit.artifacts.box import observe
+from verikit.errors import AgentFault
+from verikit.verifiers.docx import verifier as document
+from verikit.verifiers.pdf import pages
+from verikit.verifiers.pptx import slides
+
+MAX_MB = 16
+"""Maximum MiB of a text."""
+NOTE = "note: "
+Lines = list[str]
+
+
+def decoded(data: bytes) -> str:
+    """A file's text.
+
+    Raises:
+        AgentFault: It is not UTF-8, or too long.
+    """
+    if len(data) > MAX_MB << 20:
+        raise AgentFault(f"the text is longer than {MAX_MB} MB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise AgentFault("the file is no UTF-8 text") from None
+
+
+def _of_text(data: bytes) -> list[Lines]:
+    """Blanks at the ends of lines and empty lines at the end are not seen; indentation is."""
+    lines = [line.rstrip() for line in decoded(data).splitlines()]
+    return [list(dropwhile(lambda line: not line, reversed(lines)))[::-1]]
+
+
+def csv_rows(data: bytes) -> list[list[str]]:
+    """The rows of a CSV.
+
+    Raises:
+        AgentFault: It is none.
+    """
+    try:
+        return list(csv.reader(io.StringIO(decoded(data), newline="")))
+    except csv.Error as problem:
+        raise AgentFault(f"the file is no CSV: {problem}") from None
+
+
+def _of_csv(data: bytes) -> list[Lines]:
+    """A line for each row. Quotes, line ends and blanks around a cell make no difference."""
+    return [[json.dumps([cell.strip() for cell in row], ensure_ascii=False) for row in csv_rows(data) if row]]
+
+
+def _of_document(data: bytes) -> list[Lines]:
+    """The paragraphs, without those of tables."""
+    blocks = observe(document.READER, [data], {})["blocks"]
+    return [[document.shown(block) for block in blocks if block["table"] == -1]]
+
+
+def _of_tables(data: bytes) -> list[Lines]:
+    """A line for each row of each table, and an empty one after each table."""
+    tables = document.table_cells(observe(document.READER, [data], {})["blocks"])
+    return [[line for table in tables for line in [*(json.dumps(row, ensure_ascii=False) for row in table), ""]]]
+
+
+def _of_deck(data: bytes) -> list[Lines]:
+    """The paragraphs in sight, an empty line after each slide, and the notes. Two, if some text is doubtful."""
+    show = [slide for slide in observe(slides.READER, [data], {})["slides"] if slide["shown"]]
+    found = []
+    for doubtful in (False, True):
+        lines = []
+        for slide in show:
+            lines += [text for block in slide["blocks"] if (text := slides.shown(block, doubtful=doubtful))]
+            lines += [f"{NOTE}{text}" for note in slide["notes"] if (text := slides.plain(note))]
+            lines.append("")
+        found.append(lines)
+    return found
+
+
+def _of_pdf(data: bytes) -> list[Lines]:
+    """The lines in sight. Two, if the shape of some characters is unknown."""
+    told = observe(pages.READER, [data], {"scan": False})["pages"]
+    return [pages.lines(told, doubt).splitlines() for doubt in ("", "\N{REPLACEMENT CHARACTER}")]
+
+
+SOURCES: Mapping[str, Callable[[bytes], list[Lines]]] = {
+    "text": _of_text, "csv": _of_csv, "docx": _of_document, "docx tables": _of_tables, "pptx": _of_deck, "pdf": _of_pdf,
+}  # fmt: skip
+"""How the lines of a kind of file are read. Each gives one reading, or two if it is unknown what a person sees."""
+
+RULES: Mapping[str, Callable[[Lines], object]] = {
+    "words": lambda lines: " ".join(lines).split(),
+    "lines": lambda lines: lines,
+    "filled": lambda lines: [line for line in lines if line.strip()],
+    "bag": sorted,
+    "set": lambda lines: {line for line in lines if line.strip()},
+}
+"""What of the lines must be equal."""
