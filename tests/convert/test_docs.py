@@ -32,7 +32,8 @@ OTHERS = {
     },
     "spreadsheetbench": {"id": 1, "instruction": "Sum.", "spreadsheet_path": "spreadsheet/1", "answer_position": "B2"},
     "osworld": {
-        "id": "t", "instruction": "Sum.",
+        "id": "t",
+        "instruction": "Sum.",
         "evaluator": {
             "func": "file_contains",
             "result": {"type": "vm_file", "path": "/home/user/sum.txt"},

@@ -40,7 +40,9 @@ def contains(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[s
     """Whether a text file contains all strings."""
     held = texts.decoded(workspace.one(file).data())
     missing = next((text for text in expected if text not in held), None)
-    return Score(1.0) if missing is None else Score(0.0, reason=f"{missing!r:.80} is not in the file")
+    if missing is not None:
+        return Score(0.0, reason=f"{missing!r:.80} is not in the file")
+    return Score(1.0, reason="all strings are there")
 
 
 def sheet(
@@ -103,7 +105,9 @@ def spacing(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[Se
     if [text for text, _ in found] != [text for text, _ in expected]:
         return Score(0.0, reason="shows another text")
     wrong = next((one for one, wanted in zip(found, expected, strict=True) if one[1] != wanted[1]), None)
-    return Score(1.0) if wrong is None else Score(0.0, reason=f"{wrong[0]!r:.60} has the line spacing {wrong[1]}")
+    if wrong is not None:
+        return Score(0.0, reason=f"{wrong[0]!r:.60} has the line spacing {wrong[1]}")
+    return Score(1.0, reason="the expected line spacing")
 
 
 def spacings(data: bytes) -> list[list[str]]:
@@ -120,7 +124,9 @@ def font(workspace: Workspace, _: Sample, *, file: str, expected: str) -> Score:
     if not runs:
         return Score(0.0, reason="no text is in sight")
     wrong = next((run for run in runs if run["font"] != expected), None)
-    return Score(1.0) if wrong is None else Score(0.0, reason=f"{wrong['text']!r:.60} has the font {wrong['font']!r}")
+    if wrong is not None:
+        return Score(0.0, reason=f"{wrong['text']!r:.60} has the font {wrong['font']!r}")
+    return Score(1.0, reason=f"all text has the font {expected!r:.60}")
 
 
 def picture(workspace: Workspace, _: Sample, *, file: str, like: str = "", size: Sequence[int] = ()) -> Score:

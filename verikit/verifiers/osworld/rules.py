@@ -73,7 +73,7 @@ def json_faults(data: bytes, expect: Sequence[Rule], unexpect: Sequence[Rule]) -
     for rule in unexpect:
         if holds(_at(document.value, rule["key"])[1], rule):
             return Score(0.0, reason=f"{rule['key']!r} has a value that it must not have")
-    return Score(1.0)
+    return Score(1.0, reason="as the rules expect")
 
 
 def _at(value: Any, path: Sequence[Any]) -> tuple[bool, Any]:
@@ -96,7 +96,7 @@ def record_faults(data: bytes, expect: Sequence[Mapping[str, str]], unexpect: Se
     for record in unexpect:
         if any(_fits(row, record) for row in rows):
             return Score(0.0, reason=f"a row is {dict(record)!r:.200}")
-    return Score(1.0)
+    return Score(1.0, reason="as the rules expect")
 
 
 def _fits(row: Mapping[str, Any], record: Mapping[str, str]) -> bool:
