@@ -15,7 +15,7 @@ from verikit.convert.osworld_tables import sheets
 from verikit.convert.parts import made, text
 from verikit.errors import AgentFault, SchemaError, WorkspaceError
 from verikit.readers.parse import JsonRow
-from verikit.verifiers.osworld import rules, texts
+from verikit.verifiers.osworld import rules, visible
 from verikit.verifiers.osworld.checks import spacings
 from verikit.workspaces import Workspace
 from verikit.workspaces.folder import FolderSource
@@ -68,7 +68,7 @@ class Compared(NamedTuple):
 
 
 def osworld(row: JsonRow) -> Iterator[JsonRow]:
-    """An instruction with the checks of its evaluator. What can't be checked is an unscored check that tells why."""
+    """An instruction with the checks of its evaluator. Other comparers become unscored checks with the reason."""
     prompt, id = text(row, "instruction"), path_id(row)
     evaluator = row.get("evaluator")
     if not isinstance(evaluator, Mapping):
@@ -159,16 +159,16 @@ def _agents_file(func: str, result: Any) -> str:
 
 def _lines(compared: Compared, source: str, rule: str, expected: list[str] | None = None) -> Iterator[Check]:
     if expected is None:
-        readings = texts.SOURCES[source](compared.gold())
+        readings = visible.SOURCES[source](compared.gold())
         if any(reading != readings[0] for reading in readings):
-            raise NotTranslated(f"{compared.func}: of the expected file only a rendered page shows what is in sight")
+            raise NotTranslated(f"{compared.func}: only a rendered page shows the text of the expected file")
         expected = readings[0]
     check: Check = {"kind": "lines", "source": source, "rule": rule, "expected": expected}
     yield check | ({"ignore_case": True} if compared.options.get("ignore_case") else {})
 
 
 def _documents(compared: Compared) -> Iterator[Check]:
-    """Texts of two documents. A similarity is 1.0 for equal texts, otherwise 0.0."""
+    """The strings of two documents. A similarity is 1.0 if they are equal, otherwise 0.0."""
     if not compared.file.endswith(".docx"):
         raise NotTranslated(f"{compared.func} compares documents other than .docx")
     yield from _lines(compared, "docx", _document_rule(compared.func, compared.options))
@@ -197,7 +197,7 @@ _PROPERTIES = (
     "shape", "indent", "font_name", "font_size", "font_bold", "font_italic", "color_rgb", "font_underline",
     "strike_through", "alignment", "bullets", "background_color",
 )  # fmt: skip
-"""What a deck's comparer looks at, unless an option turns it off, and verikit does not."""
+"""Properties that the comparer of decks checks unless an option disables it. verikit does not check them."""
 
 
 def _decks(compared: Compared) -> Iterator[Check]:
@@ -217,7 +217,7 @@ def _texts(compared: Compared) -> Iterator[Check]:
     rule = "words" if compared.options.get("ignore_blanks") else "lines"
     expected = compared.rule().get("expected") if compared.func == "compare_config" else None
     if expected is not None:
-        expected = texts.SOURCES["text"](str(expected).encode())[0]
+        expected = visible.SOURCES["text"](str(expected).encode())[0]
     yield from _lines(compared, "text", rule, expected)
 
 
@@ -310,4 +310,4 @@ COMPARERS: Mapping[str, Callable[[Compared], Iterator[Check]]] = {
     "compare_images": _picture,
     "check_image_size": _picture_size,
 }
-"""OSWorld's comparers of files that are translated. Others are unscored by name."""
+"""The comparers that are translated."""

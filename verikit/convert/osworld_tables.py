@@ -10,7 +10,7 @@ from verikit.artifacts.readers.references import letters
 from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow
 from verikit.types import Sample
-from verikit.verifiers.osworld.texts import csv_rows
+from verikit.verifiers.osworld.visible import csv_rows
 from verikit.verifiers.xlsx import Xlsx
 from verikit.verifiers.xlsx.stored import stored_sheets
 from verikit.workspaces import Workspace
@@ -18,15 +18,15 @@ from verikit.workspaces import Workspace
 Rule = Mapping[str, Any]
 Sheets = Mapping[str, Mapping[str, Any]]
 DECIMALS = 4
-"""Decimals by which a sheet's numbers are compared, unless the rule has others."""
+"""Default decimals of a sheet's numbers."""
 
 
 def sheets(rules: Sequence[Rule], names: Sequence[str], golds: Callable[[str], bytes]) -> Iterator[JsonRow]:
-    """A check for each rule. A rule that can't be checked is unscored by its name.
+    """A check for each rule. A rule that can't be checked becomes an unscored check that names it.
 
     Args:
         rules: The rules.
-        names: The expected workbook's name, and those of its sheets as CSV.
+        names: The names of the expected workbook and of its sheets as CSV.
         golds: Reads an expected file.
     """
     book = golds(names[0]) if names else None
@@ -84,12 +84,12 @@ def _values(rule: Rule, own: int | str, other: str, expected: Sheets, book: byte
 
 
 def _printed(name: str, title: str, golds: Callable[[str], bytes]) -> dict[str, str]:
-    """The texts that the expected sheet shows, of the CSV next to the workbook."""
+    """The strings that the expected sheet displays, from the CSV next to the workbook."""
     path = PurePosixPath(name)
     rows = csv_rows(golds(str(path.with_name(f"{path.stem}-{title}.csv"))))
     return {
         f"{letters(column)}{row}": text
-        for row, texts in enumerate(rows, 1) for column, text in enumerate(texts, 1) if text.strip()
+        for row, cells in enumerate(rows, 1) for column, text in enumerate(cells, 1) if text.strip()
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ MOST_CELLS = 10_000
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """The stored values of the cells of some references, by cell; with `sheets`, those of all sheets by their titles.
+    """The stored values of the cells of some references, by cell. With `sheets`, the values of all sheets by title.
 
     A reference without a sheet is on the first one.
     """
@@ -42,7 +42,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sheets(book: Any) -> dict[str, Any]:
-    """The cells of each sheet that hold something."""
+    """The cells of each sheet that are not empty."""
     left = MOST_CELLS
     sheets: dict[str, dict[str, Any]] = {}
     for sheet in book.worksheets:

@@ -2,7 +2,7 @@
 
     verifier.py   the verifier: a row's checks, joined by its `conj`
     checks.py     one function for each kind of check
-    texts.py      the lines of a file, as a person sees them
+    visible.py    the visible lines of a file
     rules.py      rules over JSON and CSV
 
 `verikit.convert.osworld` translates a task's `evaluator` into these checks.

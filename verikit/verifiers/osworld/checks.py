@@ -10,7 +10,7 @@ from verikit.errors import AgentFault, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.docx import verifier as document
 from verikit.verifiers.image.verifier import Image
-from verikit.verifiers.osworld import rules, texts
+from verikit.verifiers.osworld import rules, visible
 from verikit.verifiers.pdf.verifier import Pdf
 from verikit.verifiers.xlsx import Xlsx
 from verikit.verifiers.xlsx.stored import stored_sheets
@@ -24,21 +24,21 @@ def lines(
     file: str, source: str, rule: str, expected: Sequence[str], ignore_case: bool = False,
 ) -> Score:  # fmt: skip
     """Whether a file shows the expected lines."""
-    part = texts.RULES[rule]
+    part = visible.RULES[rule]
 
     def seen(found: Sequence[str]) -> object:
         return part([line.casefold() for line in found] if ignore_case else list(found))
 
     wanted = seen(expected)
-    same = {seen(found) == wanted for found in texts.SOURCES[source](workspace.one(file).data())}
+    same = {seen(found) == wanted for found in visible.SOURCES[source](workspace.one(file).data())}
     if len(same) > 1:
-        return Score.error("a part of the text: only a rendered page shows whether it is in sight")
+        return Score.error("only a rendered page shows whether a part of the text is visible")
     return Score(1.0, reason="the expected text") if True in same else Score(0.0, reason="shows another text")
 
 
 def contains(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[str]) -> Score:
     """Whether a text file contains all strings."""
-    held = texts.decoded(workspace.one(file).data())
+    held = visible.decoded(workspace.one(file).data())
     missing = next((text for text in expected if text not in held), None)
     if missing is not None:
         return Score(0.0, reason=f"{missing!r:.80} is not in the file")
@@ -61,7 +61,7 @@ def cells(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, 
 
 
 def printed(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, shows: Mapping[str, str]) -> Score:
-    """Whether a sheet shows exactly these texts."""
+    """Whether a sheet displays exactly these strings."""
     title, found = _sheet(workspace, file, sheet)
     if more := next((cell for cell in found if cell not in shows), None):
         return Score(0.0, reason=f"{title}!{more} is not empty")
@@ -100,7 +100,7 @@ def _book(
 
 
 def spacing(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[Sequence[str]]) -> Score:
-    """Whether the paragraphs of a document have these texts and distances of lines, by effective style."""
+    """Whether the paragraphs of a document have these strings and this line spacing, by effective style."""
     found = spacings(workspace.one(file).data())
     if [text for text, _ in found] != [text for text, _ in expected]:
         return Score(0.0, reason="shows another text")
@@ -122,7 +122,7 @@ def font(workspace: Workspace, _: Sample, *, file: str, expected: str) -> Score:
     blocks = observe(document.READER, [workspace.one(file).data()], {})["blocks"]
     runs = [run for block in blocks for run in block["runs"] if not run["hidden"] and run["text"].strip()]
     if not runs:
-        return Score(0.0, reason="no text is in sight")
+        return Score(0.0, reason="the document has no visible text")
     wrong = next((run for run in runs if run["font"] != expected), None)
     if wrong is not None:
         return Score(0.0, reason=f"{wrong['text']!r:.60} has the font {wrong['font']!r}")
@@ -167,4 +167,4 @@ CHECKS: Mapping[str, Callable[..., Score]] = {
     for function in (lines, contains, sheet, cells, printed, titles, spacing, font, picture, pages, json_values,
                      records, unscored)
 }  # fmt: skip
-"""The kinds of checks by name."""
+"""The kinds of checks and their names."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.types import Score
-from verikit.verifiers.osworld.texts import csv_rows, decoded
+from verikit.verifiers.osworld.visible import csv_rows, decoded
 from verikit.verifiers.reading.json_reply import parsed
 
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -62,7 +62,7 @@ def holds(value: Any, rule: Rule) -> bool:
 
 
 def json_faults(data: bytes, expect: Sequence[Rule], unexpect: Sequence[Rule]) -> Score:
-    """Whether the values at some keys are as expected. Duplicate keys and NaN are no JSON."""
+    """Whether the values at some keys are as expected. Duplicate keys and NaN are rejected."""
     document = parsed(decoded(data))
     if document.problem:
         raise AgentFault(document.problem)
@@ -92,10 +92,10 @@ def record_faults(data: bytes, expect: Sequence[Mapping[str, str]], unexpect: Se
     rows = [dict(zip(head, row, strict=False)) for row in body]
     for record in expect:
         if not any(_fits(row, record) for row in rows):
-            return Score(0.0, reason=f"no row is {dict(record)!r:.200}")
+            return Score(0.0, reason=f"a row is missing: {dict(record)!r:.200}")
     for record in unexpect:
         if any(_fits(row, record) for row in rows):
-            return Score(0.0, reason=f"a row is {dict(record)!r:.200}")
+            return Score(0.0, reason=f"a rejected row exists: {dict(record)!r:.200}")
     return Score(1.0, reason="as the rules expect")
 
 

@@ -1,4 +1,4 @@
-"""Does the machine's disk look as an OSWorld task's evaluator wants it?"""
+"""Are the files on the agent's machine as an OSWorld task's evaluator expects?"""
 
 from __future__ import annotations
 

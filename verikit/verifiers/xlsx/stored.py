@@ -33,7 +33,7 @@ def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
 
 
 def stored_sheets(blob: bytes) -> Mapping[str, Mapping[str, Any]]:
-    """The stored values of all sheets, in their order: by title, the cells that hold something.
+    """The stored values of all sheets, in their order: by title, the cells that are not empty.
 
     Raises:
         AgentFault: It is not a workbook, or has too many cells.

@@ -1,4 +1,4 @@
-"""The lines of a file as a person sees them, for the expected file and the one that an agent left alike."""
+"""The visible lines of a file, read in the same way from the expected file and from the agent's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verikit.verifiers.pdf import pages
 from verikit.verifiers.pptx import slides
 
 MAX_MB = 16
-"""Maximum MiB of a text."""
+"""Maximum MiB of a text file."""
 NOTE = "note: "
 Lines = list[str]
 
@@ -35,7 +35,7 @@ def decoded(data: bytes) -> str:
 
 
 def _of_text(data: bytes) -> list[Lines]:
-    """Blanks at the ends of lines and empty lines at the end are not seen; indentation is."""
+    """Indentation counts. Blanks at the ends of lines and empty lines at the end do not."""
     lines = [line.rstrip() for line in decoded(data).splitlines()]
     return [list(dropwhile(lambda line: not line, reversed(lines)))[::-1]]
 
@@ -44,7 +44,7 @@ def csv_rows(data: bytes) -> list[list[str]]:
     """The rows of a CSV.
 
     Raises:
-        AgentFault: It is none.
+        AgentFault: It is not a CSV.
     """
     try:
         return list(csv.reader(io.StringIO(decoded(data), newline="")))
@@ -58,7 +58,7 @@ def _of_csv(data: bytes) -> list[Lines]:
 
 
 def _of_document(data: bytes) -> list[Lines]:
-    """The paragraphs, without those of tables."""
+    """The paragraphs outside of tables."""
     blocks = observe(document.READER, [data], {})["blocks"]
     return [[document.shown(block) for block in blocks if block["table"] == -1]]
 
@@ -70,7 +70,7 @@ def _of_tables(data: bytes) -> list[Lines]:
 
 
 def _of_deck(data: bytes) -> list[Lines]:
-    """The paragraphs in sight, an empty line after each slide, and the notes. Two, if some text is doubtful."""
+    """The visible paragraphs and the notes, with an empty line after each slide. Doubtful text gives two readings."""
     show = [slide for slide in observe(slides.READER, [data], {})["slides"] if slide["shown"]]
     found = []
     for doubtful in (False, True):
@@ -84,7 +84,7 @@ def _of_deck(data: bytes) -> list[Lines]:
 
 
 def _of_pdf(data: bytes) -> list[Lines]:
-    """The lines in sight. Two, if the shape of some characters is unknown."""
+    """The visible lines. Characters of unknown shape give two readings."""
     told = observe(pages.READER, [data], {"scan": False})["pages"]
     return [pages.lines(told, doubt).splitlines() for doubt in ("", "\N{REPLACEMENT CHARACTER}")]
 
@@ -92,7 +92,7 @@ def _of_pdf(data: bytes) -> list[Lines]:
 SOURCES: Mapping[str, Callable[[bytes], list[Lines]]] = {
     "text": _of_text, "csv": _of_csv, "docx": _of_document, "docx tables": _of_tables, "pptx": _of_deck, "pdf": _of_pdf,
 }  # fmt: skip
-"""How the lines of a kind of file are read. Each gives one reading, or two if it is unknown what a person sees."""
+"""Readers of lines, by the kind of file. They return one reading, or two if only a renderer can decide."""
 
 RULES: Mapping[str, Callable[[Lines], object]] = {
     "words": lambda lines: " ".join(lines).split(),
@@ -101,4 +101,4 @@ RULES: Mapping[str, Callable[[Lines], object]] = {
     "bag": sorted,
     "set": lambda lines: {line for line in lines if line.strip()},
 }
-"""What of the lines must be equal."""
+"""The part of the lines that must be equal."""
