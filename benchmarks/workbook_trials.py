@@ -107,7 +107,11 @@ def _stored(data: bytes, value: float) -> bytes:
 def trial(seed: int, kind: str) -> verikit.Score:
     """The score of a drawn book: its value, and that its formula follows its inputs."""
     drawn = Drawn(seed)
-    options = {"values": {drawn.cell: drawn.value}, "formula": [drawn.cell], "follows": {drawn.cell: drawn.formula}}
+    options: dict[str, Any] = {
+        "values": {drawn.cell: drawn.value},
+        "formula": [drawn.cell],
+        "follows": {drawn.cell: drawn.formula},
+    }
     workspace = Workspace({"out.xlsx": drawn.book(kind)})
     return verikit.xlsx("out.xlsx", **options).score([Sample("Fill it in.", "", id=str(seed), workspace=workspace)])[0]
 

@@ -102,7 +102,10 @@ def _osworld(path: str) -> Iterator[Doc]:
         return
     for file in sorted(Path(path).rglob("*.json")):
         if file.is_file() and file.stat().st_size <= LARGEST_TASK and "cache" not in file.relative_to(path).parts:
-            task = json.loads(file.read_bytes())
+            try:
+                task = json.loads(file.read_bytes())
+            except (ValueError, RecursionError) as error:
+                raise placed(SchemaError(f"not JSON: {error}"), str(file), 1) from None
             if isinstance(task, dict) and "evaluator" in task:
                 yield from _placed(osworld, str(file), 1, {**task, FOLDER: os.path.abspath(path)})
 

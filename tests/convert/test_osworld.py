@@ -217,6 +217,11 @@ def test_text_csv_and_json_files_are_compared_by_type(task, name):
     assert [scored(row, data, "out.txt").value for data in wrong] == [0.0] * len(wrong)
 
 
+def test_a_text_over_the_limit_has_no_value(task):
+    row = task("file_contains", "out.txt", rules={"expected": ["a"]})
+    assert scored(row, b"a" * (5 << 20), "out.txt").value is None
+
+
 def test_and_needs_all_comparers_and_or_one_of_them(task):
     rules = {"type": "rule", "rules": {"expected": ["a"]}}
     result = {"type": "vm_file", "path": "/home/user/out.txt"}

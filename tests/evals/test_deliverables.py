@@ -10,6 +10,7 @@ pytest.importorskip("lm_eval")
 from tests.artifacts.books import cells, sales
 from tests.env.audit.harbor_tasks import put
 from tests.env.audit.running_tasks import make
+from verikit.errors import SchemaError
 from verikit.evals.grade import sample
 from verikit.evals.left import StoredFiles
 from verikit.evals.loading import Settings
@@ -81,6 +82,9 @@ def test_a_folder_of_osworld_tasks_is_graded_on_a_folder_of_files(tmp_path):
     found = run(tmp_path, "verikit_osworld", tmp_path / "tasks", tmp_path / "runs")
     assert found["metrics"]["success"]["value"] == 0.5
     assert found["unscored"] == {"success": 1}
+    put(tmp_path / "tasks", "examples/calc/d.json", "{")
+    with pytest.raises(SchemaError, match=r"d\.json"):
+        run(tmp_path / "again", "verikit_osworld", tmp_path / "tasks", tmp_path / "runs")
 
 
 @pytest.mark.parametrize("told", [{"after": "etc"}, "hello", None], ids=str)

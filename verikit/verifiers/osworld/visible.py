@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from itertools import dropwhile
 
 from verikit.artifacts.box import observe
-from verikit.errors import AgentFault
+from verikit.errors import AgentFault, WorkspaceError
 from verikit.verifiers.docx import verifier as document
 from verikit.verifiers.pdf import pages
 from verikit.verifiers.pptx import slides
 
-MAX_MB = 16
+MAX_MB = 4
 """Maximum MiB of a text file."""
 NOTE = "note: "
 Lines = list[str]
@@ -24,10 +24,11 @@ def decoded(data: bytes) -> str:
     """A file's text.
 
     Raises:
-        AgentFault: It is not UTF-8, or too long.
+        AgentFault: It is not UTF-8.
+        WorkspaceError: It is too long.
     """
     if len(data) > MAX_MB << 20:
-        raise AgentFault(f"the text is longer than {MAX_MB} MB")
+        raise WorkspaceError(f"the file has {len(data) >> 20} MB, the limit for text is {MAX_MB}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
