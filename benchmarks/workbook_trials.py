@@ -135,7 +135,7 @@ def task(folder: Path, seed: int, *, stale: bool, cases: int = 2) -> dict[str, A
         (own / f"{case}_{id}_input.xlsx").write_bytes(drawn.book("input"))
     row = {
         "id": id, "instruction": "Fill it in.", "spreadsheet_path": f"spreadsheet/{id}",
-        "instruction_type": "Cell-Level Manipulation", "answer_position": f"'Sheet'!{drawn.cell}",
+        "instruction_type": "Cell-Level Manipulation", "answer_position": f"'Sheet'!{Drawn(seed).cell}",
         "answer_sheet": "Sheet", FOLDER: str(folder),
     }  # fmt: skip
     try:
