@@ -167,6 +167,21 @@ def test_a_sheet_has_the_expected_values_recalculated_and_nothing_else(task, boo
     assert check["kind"] == "unscored"  # the gold itself is stale
 
 
+@pytest.mark.slow(seconds=3)
+def test_many_cells_beside_the_expected_ones_are_no_fault_of_the_agent(task, books):
+    def many(book, sheet):
+        other = book.create_sheet("Given")
+        for _ in range(110):
+            other.append(list(range(100)))
+
+    row = task("compare_table", "out.xlsx", gold=sales(cells(D6=7)), options={"rules": [DATA]})
+    large = sales(lambda book, sheet: (sheet.__setitem__("D6", 7), many(book, sheet)))
+    assert scored(row, large, "out.xlsx").value == 1.0
+    assert (
+        scored(row, sales(lambda book, sheet: [sheet.append([1] * 100) for _ in range(110)]), "out.xlsx").value == 0.0
+    )
+
+
 def test_printed_sheets_and_cells_are_checked_and_other_rules_are_unscored_by_name(task, books):
     def shown(number):
         def fill(book, sheet):

@@ -7,16 +7,16 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from verikit.artifacts.readers.references import letters
+from verikit.artifacts.readers.stored import MOST_CELLS
 from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow
 from verikit.types import Sample
 from verikit.verifiers.osworld.visible import csv_rows
 from verikit.verifiers.xlsx import Xlsx
-from verikit.verifiers.xlsx.stored import stored_sheets
+from verikit.verifiers.xlsx.stored import stored_sheet
 from verikit.workspaces import Workspace
 
 Rule = Mapping[str, Any]
-Sheets = Mapping[str, Mapping[str, Any]]
 DECIMALS = 4
 """Default decimals of a sheet's numbers."""
 
@@ -30,13 +30,13 @@ def sheets(rules: Sequence[Rule], names: Sequence[str], golds: Callable[[str], b
         golds: Reads an expected file.
     """
     book = golds(names[0]) if names else None
-    expected = stored_sheets(book) if book is not None else {}
+    expected = stored_sheet(book, None)[0] if book is not None else ()
     for rule in rules:
         kind = rule.get("type")
         if kind == "sheet_name" and book is not None:
             yield {"kind": "titles", "expected": list(expected)}
         elif kind == "sheet_data" and book is not None and (pair := _pair(rule, expected)):
-            yield _values(rule, *pair, expected, book)
+            yield _values(rule, *pair, book)
         elif kind == "sheet_print" and book is not None and (pair := _pair(rule, expected)):
             yield {"kind": "printed", "sheet": pair[0], "shows": _printed(names[0], pair[1], golds)}
         elif kind == "check_cell" and (found := _cell(rule)):
@@ -45,7 +45,7 @@ def sheets(rules: Sequence[Rule], names: Sequence[str], golds: Callable[[str], b
             yield {"kind": "unscored", "because": f"compare_table: the rule {kind!r} has no counterpart"[:300]}
 
 
-def _pair(rule: Rule, expected: Sheets) -> tuple[int | str, str] | None:
+def _pair(rule: Rule, expected: Sequence[str]) -> tuple[int | str, str] | None:
     """The agent's sheet, and the title of the expected one. None if the rule compares other sheets."""
     own, other = _place(rule.get("sheet_idx0"), "R"), _place(rule.get("sheet_idx1"), "E")
     if own is None or other is None:
@@ -68,9 +68,11 @@ def _place(told: Any, book: str) -> int | str | None:
     return None
 
 
-def _values(rule: Rule, own: int | str, other: str, expected: Sheets, book: bytes) -> JsonRow:
+def _values(rule: Rule, own: int | str, other: str, book: bytes) -> JsonRow:
     """The values of the expected sheet, which its own formulas must give too."""
-    values, decimals = expected[other], rule.get("precision", DECIMALS)
+    values, decimals = stored_sheet(book, other)[1], rule.get("precision", DECIMALS)
+    if len(values) > MOST_CELLS:
+        return {"kind": "unscored", "because": f"compare_table: the expected sheet has over {MOST_CELLS:,} cells"}
     if type(decimals) is not int or not 0 <= decimals <= 15:
         raise SchemaError("precision must be a number of decimals", field="evaluator.options.rules")
     quoted = other.replace("'", "''")

@@ -13,7 +13,7 @@ from verikit.verifiers.image.verifier import Image
 from verikit.verifiers.osworld import rules, visible
 from verikit.verifiers.pdf.verifier import Pdf
 from verikit.verifiers.xlsx import Xlsx
-from verikit.verifiers.xlsx.stored import stored_sheets
+from verikit.verifiers.xlsx.stored import stored_sheet
 from verikit.workspaces import Workspace
 
 Cells = Mapping[str, Any]
@@ -70,21 +70,18 @@ def printed(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str
 
 def titles(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[str]) -> Score:
     """Whether a workbook has these sheets, in this order."""
-    found = list(stored_sheets(workspace.one(file).data()))
+    found = list(stored_sheet(workspace.one(file).data(), None)[0])
     return Score(float(found == list(expected)), reason=f"the sheets {found!r:.200}")
 
 
 def _sheet(workspace: Workspace, file: str, which: int | str) -> tuple[str, Cells]:
     """A sheet's title and stored cells, by its title or position."""
-    found = stored_sheets(workspace.one(file).data())
-    named = list(found)
-    if isinstance(which, int):
-        if not -len(named) <= which < len(named):
-            raise AgentFault(f"the workbook has {len(named)} sheets")
+    named, found = stored_sheet(workspace.one(file).data(), which)
+    if isinstance(which, int) and -len(named) <= which < len(named):
         which = named[which]
-    if which not in found:
+    if which not in named:
         raise AgentFault(f"the workbook has no sheet {which!r:.80}")
-    return which, found[which]
+    return str(which), found
 
 
 def _book(

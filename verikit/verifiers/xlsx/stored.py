@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.shape import Shape, mapping, record, scalar
+from verikit.artifacts.readers.stored import MOST_CELLS
+from verikit.artifacts.shape import each, mapping, record, scalar, text
 
-_CELLS: Shape = mapping(scalar, 10_000)
 _READER = BoxReader(
     "verikit.artifacts.readers.stored",
     {"openpyxl": "reading workbooks"},
     "office",
-    record({"values": _CELLS}),
+    record({"values": mapping(scalar, MOST_CELLS)}),
     kind="xlsx",
 )
-_SHEETS_READER = replace(_READER, shape=record({"sheets": mapping(_CELLS, 1000)}))
+_SHEET_READER = replace(_READER, shape=record({"titles": each(text, 10_000), "cells": mapping(scalar, MOST_CELLS + 1)}))
 
 
 def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
@@ -32,13 +32,18 @@ def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def stored_sheets(blob: bytes) -> Mapping[str, Mapping[str, Any]]:
-    """The stored values of all sheets, in their order: by title, the cells that are not empty.
+def stored_sheet(blob: bytes, which: int | str | None) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """The titles of all sheets, and the stored values of one sheet, by its cells that are not empty.
+
+    Args:
+        blob: The file.
+        which: The sheet's title or position. Without it, or if it does not exist, there are no cells. Of a larger
+            sheet, `MOST_CELLS` and one more cell are returned.
 
     Raises:
-        AgentFault: It is not a workbook, or has too many cells.
+        AgentFault: It is not a workbook.
         WorkspaceError: The reader died.
         MissingExtra: openpyxl is not installed.
     """
-    found: Mapping[str, Mapping[str, Any]] = observe(_SHEETS_READER, [blob], {"sheets": True})["sheets"]
-    return found
+    found = observe(_SHEET_READER, [blob], {"sheet": which})
+    return found["titles"], found["cells"]
