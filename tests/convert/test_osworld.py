@@ -256,6 +256,13 @@ def test_and_needs_all_comparers_and_or_one_of_them(task):
         ({"result": {"type": "vm_file", "path": r"C:\x"}}, "no absolute path"),
         ({"result": {"type": "vm_file", "path": ["/a", "/b"], "gives": [0, 1]}}, "several files"),
         ({"expected": {"type": "vm_file", "path": "/x"}}, "no rule"),
+        (
+            {
+                "func": "compare_csv",
+                "expected": {"type": "cloud_file", "dest": ["a", "b"], "multi": True, "gives": [0, 1]},
+            },
+            "several expected files",
+        ),
         ({"func": "is_cookie_deleted"}, "no counterpart"),
         ({"func": "infeasible", "result": None}, "no counterpart"),
     ],

@@ -56,6 +56,8 @@ class Compared(NamedTuple):
         if not isinstance(told, Mapping) or told.get("type") not in ("cloud_file", "cache_file"):
             kind = told.get("type") if isinstance(told, Mapping) else None
             raise NotTranslated(f"{self.func}: the expected value is {kind!r}, not a file")
+        if told.get("gives", [0]) != [0]:
+            raise NotTranslated(f"{self.func} compares with several expected files")
         found = told.get("dest" if told["type"] == "cloud_file" else "path")
         return _named(found, "evaluator.expected")
 
