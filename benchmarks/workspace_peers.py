@@ -29,6 +29,7 @@ PEERS = ("SpreadsheetBench", RECALCULATED, "OSWorld", "rewardkit")
 PASSES = 0.95
 """A peer's value that counts as accepted: rewardkit's picture criterion gives the share of equal pixels."""
 SUMS = [{"city": "Oslo", "sum": 7}, {"city": "Rome", "sum": 5}]
+OBJECT = {"city": "Oslo", "sum": 1}
 SHIPPED = [{"table": "orders", "key": 7, "set": {"status": "shipped"}}]
 VERIFIERS: dict[str, Callable[[str], verikit.Verifier]] = {
     "xlsx": lambda _: verikit.xlsx(values={"B1": 6}),
@@ -36,6 +37,7 @@ VERIFIERS: dict[str, Callable[[str], verikit.Verifier]] = {
     "pptx": lambda _: verikit.pptx(text=["The rate is 4.2 %."], visible=True),
     "image": lambda reference: verikit.image(like=reference),
     "csv": lambda _: verikit.table("out.csv", expected=SUMS, key=["city"]),
+    "json": lambda _: verikit.files(content={"out.json": verikit.json_match()}),
     "sqlite": lambda _: verikit.state("shop.db", changed=SHIPPED),
     "files": lambda _: verikit.files(same_as={"final.txt": "draft.txt"}),
 }
@@ -68,6 +70,12 @@ def calls(twin: Twin, file: str, reference: str) -> dict[str, list[Any]]:
                 ["csv_cell_equals", [twin.file, row, column, gold[column][row]], {}] for row, column in CELLS
             ],
         }
+    if twin.kind == "json":
+        rules = [{"key": [key], "method": "eq", "ref": value} for key, value in OBJECT.items()]
+        return {
+            "OSWorld": [["general.check_json", [file, {"expect": rules}], {}]],
+            "rewardkit": [["json_key_equals", [twin.file, key, value], {}] for key, value in OBJECT.items()],
+        }
     if twin.kind == "sqlite":
         asked = f"SELECT ({ORDERS}) = '7shipped,8new'"
         return {
@@ -94,7 +102,7 @@ from pathlib import Path
 root, workspace, orders = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 
 
-UNUSED = "cv2 easyocr odf pdfplumber PyPDF2 tldextract".split()
+UNUSED = "cssselect cv2 easyocr odf pdfplumber PyPDF2 tldextract".split()
 
 
 class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -211,7 +219,8 @@ def by_verikit(twin: Twin, reference: Twin) -> verikit.Score:
         else:
             place.write_bytes(twin.data)
         workspace = Workspace(str(place.parent), dict(twin.before))
-        return VERIFIERS[twin.kind](str(expected)).score([Sample("", "", id=twin.name, workspace=workspace)])[0]
+        sample = Sample("", "", json.dumps(OBJECT), id=twin.name, workspace=workspace)
+        return VERIFIERS[twin.kind](str(expected)).score([sample])[0]
 
 
 @dataclass
@@ -225,9 +234,9 @@ class Verdict:
     told: str
 
 
-def verdicts(root: Path) -> Iterator[Verdict]:
-    """All verdicts."""
-    made = list(twins())
+def verdicts(root: Path, kind: str | None = None) -> Iterator[Verdict]:
+    """All verdicts, or those on one kind of file."""
+    made = list(twins(kind))
     for twin in made:
         reference = next(one for one in made if one.kind == twin.kind)
         score = by_verikit(twin, reference)
@@ -243,7 +252,7 @@ def table(found: list[Verdict]) -> Iterator[str]:
     graders = [one for one in ("verikit", *PEERS) if any(verdict.grader == one for verdict in found)]
     yield f"| kind | {' | '.join(graders)} |"
     yield "|---" * (len(graders) + 1) + "|"
-    for kind in VERIFIERS:
+    for kind in dict.fromkeys(one.twin.kind for one in found):
         cells = [_cell([one for one in found if one.twin.kind == kind and one.grader == grader]) for grader in graders]
         yield f"| {kind} | {' | '.join(cells)} |"
 
@@ -263,9 +272,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peers", type=Path)
     parser.add_argument("--all", action="store_true", help="print each verdict")
+    parser.add_argument("--kind", choices=sorted(VERIFIERS), help="only this kind of file")
     given = parser.parse_args()
     found = []
-    for verdict in verdicts(given.peers):
+    for verdict in verdicts(given.peers, given.kind):
         found.append(verdict)
         if given.all:
             twin = verdict.twin

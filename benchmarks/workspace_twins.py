@@ -30,14 +30,17 @@ class Twin:
     """The target of a link that the file is instead."""
 
 
-def twins() -> Iterator[Twin]:
-    """All files, by kind. The first of a kind is the reference of graders that compare with one."""
+def twins(only: str | None = None) -> Iterator[Twin]:
+    """All files, by kind, or one kind's. The first of a kind is the reference of graders that compare with one."""
     for kind, make in _MAKERS.items():
+        if only not in (None, kind):
+            continue
         for (truth, name), data in make().items():
             file, before = _PLACES[kind]
             yield Twin(kind, name, truth, file, data, before)
-    file, before = _PLACES["files"]
-    yield Twin("files", "a link to the right text outside", "forged", file, b"", before, "outside.txt")
+    if only in (None, "files"):
+        file, before = _PLACES["files"]
+        yield Twin("files", "a link to the right text outside", "forged", file, b"", before, "outside.txt")
 
 
 Made = dict[tuple[Truth, str], bytes]
@@ -210,6 +213,17 @@ def _tables() -> Made:
     }
 
 
+def _objects() -> Made:
+    return {
+        ("right", "plain"): b'{"city": "Oslo", "sum": 1}\n',
+        ("right", "another order, and 1.0"): b'{\n  "sum": 1.0,\n  "city": "Oslo"\n}',
+        ("wrong", "another number"): b'{"city": "Oslo", "sum": 2}',
+        ("wrong", "a key is missing"): b'{"city": "Oslo"}',
+        ("forged", "true for 1"): b'{"city": "Oslo", "sum": true}',
+        ("forged", "a key twice, with another number"): b'{"city": "Oslo", "sum": 2, "sum": 1}',
+    }
+
+
 _ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT); INSERT INTO orders VALUES (7,'new'),(8,'new');"
 _SHIP = "UPDATE orders SET status = 'shipped' WHERE id = 7;"
 
@@ -247,11 +261,11 @@ def _texts() -> Made:
 
 
 _MAKERS: dict[str, Callable[[], Made]] = {
-    "xlsx": _books, "docx": _documents, "pptx": _decks, "image": _charts, "csv": _tables, "sqlite": _databases,
-    "files": _texts,
+    "xlsx": _books, "docx": _documents, "pptx": _decks, "image": _charts, "csv": _tables, "json": _objects,
+    "sqlite": _databases, "files": _texts,
 }  # fmt: skip
 _PLACES: dict[str, tuple[str, Mapping[str, bytes]]] = {
     "xlsx": ("out.xlsx", {}), "docx": ("out.docx", {}), "pptx": ("out.pptx", {}), "image": ("out.png", {}),
-    "csv": ("out.csv", {}), "sqlite": ("shop.db", {"shop.db": _database()}),
+    "csv": ("out.csv", {}), "json": ("out.json", {}), "sqlite": ("shop.db", {"shop.db": _database()}),
     "files": ("final.txt", {"draft.txt": b"Dear all,\n"}),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Documents whose answers are files: SpreadsheetBench, GDPval, and folders of Harbor tasks.
+"""Documents whose answers are files: SpreadsheetBench, GDPval, and folders of OSWorld's and Harbor's tasks.
 
 A model writes text, so the files come from stored runs: `replay:FOLDER` (`verikit.evals.left`).
 """
@@ -14,6 +14,7 @@ from typing import Any
 import datasets
 
 from verikit.convert.deliverables import FOLDER, gdpval, spreadsheetbench
+from verikit.convert.osworld import osworld
 from verikit.convert.parts import LeftOut
 from verikit.env.harbor import task_rows
 from verikit.errors import SchemaError, UsageError
@@ -25,6 +26,8 @@ from verikit.readers import placed
 from verikit.readers.parse import JsonRow
 from verikit.types import WORKSPACE
 
+LARGEST_TASK = 16 << 20
+"""Bytes of a task's JSON file."""
 ROOT = "/"
 """The folder that paths of these workspaces start from: tasks and runs may be anywhere."""
 
@@ -35,7 +38,7 @@ def load(*, kind: str, task: str, data: files.Files = None, **more: Any) -> dict
     Args:
         kind: A kind of `KINDS`.
         task: The task's name.
-        data: Local file(s), or a folder of Harbor tasks.
+        data: Local file(s), or a folder of Harbor's or OSWorld's tasks.
         more: Other values that lm-eval passes, which are ignored.
 
     Raises:
@@ -56,20 +59,24 @@ def _converted(make: Callable[[JsonRow], Iterator[JsonRow]]) -> Callable[[str], 
 
     def docs(file: str) -> Iterator[Doc]:
         for line, row in files.rows(file):
-            try:
-                found = list(make({**row, FOLDER: os.path.dirname(os.path.abspath(file))}))
-            except SchemaError as error:
-                raise placed(error, file, line) from None
-            except LeftOut:
-                continue
-            yield from map(_doc, found)
+            yield from _placed(make, file, line, {**row, FOLDER: os.path.dirname(os.path.abspath(file))})
 
     return docs
 
 
+def _placed(make: Callable[[JsonRow], Iterator[JsonRow]], file: str, line: int, row: JsonRow) -> list[Doc]:
+    """The documents of a row. A problem is raised with its file and line."""
+    try:
+        return list(map(_doc, make(row)))
+    except SchemaError as error:
+        raise placed(error, file, line) from None
+    except LeftOut:
+        return []
+
+
 def _doc(row: Row) -> Doc:
     keys = {key: value for key, value in row.items() if key not in ("id", "prompt", WORKSPACE)}
-    category = str(row.get("instruction_type") or row.get("occupation") or "")
+    category = str(row.get("instruction_type") or row.get("occupation") or row.get("snapshot") or "")
     return {"id": row["id"], "question": row["prompt"], "category": category, "answer": [], "tests": json.dumps(keys)}
 
 
@@ -88,9 +95,25 @@ def _harbor(folder: str) -> Iterator[Doc]:
         }  # fmt: skip
 
 
+def _osworld(path: str) -> Iterator[Doc]:
+    """The tasks of a file, or of a folder with a JSON file for each. Expected files are in the folder's `cache/ID`."""
+    if not os.path.isdir(path):
+        yield from _converted(osworld)(path)
+        return
+    for file in sorted(Path(path).rglob("*.json")):
+        if file.is_file() and file.stat().st_size <= LARGEST_TASK and "cache" not in file.relative_to(path).parts:
+            try:
+                task = json.loads(file.read_bytes())
+            except (ValueError, RecursionError) as error:
+                raise placed(SchemaError(f"not JSON: {error}"), str(file), 1) from None
+            if isinstance(task, dict) and "evaluator" in task:
+                yield from _placed(osworld, str(file), 1, {**task, FOLDER: os.path.abspath(path)})
+
+
 KINDS: Mapping[str, Callable[[str], Iterator[Doc]]] = {
     "spreadsheetbench": _converted(spreadsheetbench),
     "gdpval": _converted(gdpval),
+    "osworld": _osworld,
     "harbor": _harbor,
 }
 """Functions that read the documents of a file or folder."""

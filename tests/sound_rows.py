@@ -177,6 +177,7 @@ TWO_PIXELS = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGP4z8DAwMAAAAYBAQCwl0YTAAAAAElFTkSuQmCC"
 )
 SERVER = "from http.server import test, SimpleHTTPRequestHandler as H; test(H, port=8000, bind='127.0.0.1')"
+CONTAINS = {"kind": "contains", "file": "a.csv", "expected": ["4"]}
 LEFT = {"workspace": {"after": {"a.csv": "a\n4\n"}}}
 
 ROWS: dict[str, SoundRow] = {
@@ -196,6 +197,10 @@ ROWS: dict[str, SoundRow] = {
     "image": SoundRow(
         lambda: verikit.image(size=[2, 1]), "done", None,
         {"workspace": {"after_tar": tar("a.png", TWO_PIXELS)}}, needs=("numpy", "PIL"), sandboxed=True,
+    ),
+    "osworld": SoundRow(
+        verikit.osworld, "done", None,
+        {**LEFT, "osworld": {"functions": [{"func": "file_contains", "checks": [CONTAINS]}]}},
     ),
     "pdf": SoundRow(
         lambda: verikit.pdf(text=["It is 4."]), "done", None,

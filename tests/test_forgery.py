@@ -70,7 +70,8 @@ WITHOUT_GOLDS = {
     "genprm", "judge", "jury", "openai_grader", "pairwise", "prm", "reference_judge", "rm", "rubric",
     "step_column",  # a model decides, or a grader's own rules
     "bleu", "cer", "chrf", "fuzzy", "rouge", "ter", "wer",  # likeness, of which two golds may both have some
-    "docx", "files", "harbor_tests", "html", "image", "pdf", "pptx", "service", "state", "table", "xlsx",  # own tests
+    "docx", "files", "harbor_tests", "html", "image", "osworld", "pdf", "pptx", "service", "state", "table",
+    "xlsx",  # own tests
     "citations", "cosine_length", "csv", "language", "refusal", "repetition", "soft_overlong", "toml", "xml", "yaml",
 }  # fmt: skip
 

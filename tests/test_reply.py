@@ -134,8 +134,8 @@ WHOLE = {"tags", "search_format", "searched", "soft_overlong"}
 PASS_ON = {
     "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority", "maximum",
     "mean", "echo_guard", "rescue", "minimum", "with_timeout", "cosine_length", "tool_calls", "trajectory", "turns",
-    "bfcl_multi_turn", "docx", "files", "harbor_tests", "html", "image", "pdf", "pptx", "service", "state", "table",
-    "xlsx",
+    "bfcl_multi_turn", "docx", "files", "harbor_tests", "html", "image", "osworld", "pdf", "pptx", "service", "state",
+    "table", "xlsx",
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_match", "json_schema", "judge",

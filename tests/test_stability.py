@@ -28,6 +28,7 @@ INTERNAL = {
     "docs/engines.md": {"verikit.engines.hf.decoder", "verikit.engines.hf.sampler"},
     "examples/genprm/policy.py": {"verikit.guided.critic", "verikit.judges.genprm"},
     "examples/genprm/tiny.py": {"verikit.cli"},
+    "examples/workspace/make.py": {"verikit.convert"},
 }
 """Modules that a page or an example shows although they may change: a decoder's parts, and proofs of verikit itself."""
 USERS = sorted(

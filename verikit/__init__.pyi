@@ -61,6 +61,7 @@ from verikit.verifiers.image import Image as image
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.numeric import Numeric as numeric
+from verikit.verifiers.osworld import OSWorldChecks as osworld
 from verikit.verifiers.overlap.cover_em import CoverEM as cover_em
 from verikit.verifiers.overlap.exact import Exact as exact
 from verikit.verifiers.overlap.f1 import F1 as f1
@@ -155,6 +156,7 @@ __all__ = [
     'minimum',
     'numeric',
     'openai_grader',
+    'osworld',
     'pairwise',
     'patch',
     'pdf',

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit import Group
+from verikit.convert.osworld import osworld
 from verikit.engines import Engine, Generation, Output, Recorder, Request
 from verikit.judges import Rubric
 from verikit.readers import Reader
@@ -28,6 +29,9 @@ STYLES = (
 HEADING = '<w:p><w:pPr><w:pStyle w:val="H1"/></w:pPr><w:r><w:t>Results</w:t></w:r></w:p>'
 BOLD = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>Results</w:t></w:r></w:p>"
 RATE = "<w:p><w:r><w:t>The rate is 4.2 %.</w:t></w:r></w:p>"
+KEPT = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
+SPACED = f"<w:p>{KEPT.format('The rate is ')}{KEPT.format('4.2 %. ')}</w:p>"
+HIDDEN = "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>The rate is 4.2 %.</w:t></w:r></w:p>"
 ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT); INSERT INTO orders VALUES (7, 'new'), (8, 'new');"
 SHIPPED = "UPDATE orders SET status = 'shipped' WHERE id = 7;"
 VIEW = (
@@ -61,6 +65,7 @@ TASKS = {
     "xlsx": "Sum column A into B1.",
     "pptx": "Write report.pptx with the rate on a slide.",
     "html": "Count the clicks on the button.",
+    "osworld": "Write the rate into report.docx on the desktop.",
     "harbor": "Write the sum of the second column of sales.csv to total.txt.",
 }
 CASES = [
@@ -140,6 +145,30 @@ def steps(*commands: str) -> list[dict[str, Any]]:
     return found
 
 
+def desktop(folder: Path) -> dict[str, Any]:
+    """Write a task in OSWorld's form, with the expected file where OSWorld keeps it. Returns its checks."""
+    gold = folder / "cache/rate/report.docx"
+    document(gold.parent, RATE)
+    evaluator = {
+        "func": "compare_docx_files",
+        "result": {"type": "vm_file", "path": "/home/user/Desktop/report.docx", "dest": "report.docx"},
+        "expected": {"type": "cloud_file", "path": "https://example.org/report.docx", "dest": gold.name},
+        "options": {"ignore_blanks": False},
+    }
+    task = {"id": "rate", "snapshot": "libreoffice_writer", "instruction": TASKS["osworld"], "evaluator": evaluator}
+    path = folder / "examples/libreoffice_writer/rate.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(task, indent=2) + "\n", "utf-8")
+    checks: dict[str, Any] = next(osworld({**task, "source_folder": str(folder)}))["osworld"]
+    return checks
+
+
+def left_desktop(folder: Path, *paragraphs: str) -> str:
+    """Write the document that an agent left on its desktop."""
+    document(folder / "home/user/Desktop", *paragraphs)
+    return str(folder.relative_to(FOLDER))
+
+
 def workspaces() -> dict[str, dict[str, dict[str, Any]]]:
     """The workspace of each kind's right and forged trial."""
     files = FOLDER / "files"
@@ -187,6 +216,10 @@ def workspaces() -> dict[str, dict[str, dict[str, Any]]]:
             "right": {"after": {"index.html": PAGE.format(script="n.textContent = +n.textContent + 1")}},
             "forged": {"after": {"index.html": PAGE.format(script="n.textContent = 2")}},
         },
+        "osworld": {
+            "right": {"after": left_desktop(files / "osworld/runs/right/rate", SPACED)},
+            "forged": {"after": left_desktop(files / "osworld/runs/forged/rate", HIDDEN)},
+        },
         "harbor": {
             "right": {"after": {"app/total.txt": "12\n"}, "task": harbor},
             "forged": {"after": {"app/total.txt": "11\n", "logs/verifier/reward.txt": "1\n"}, "task": harbor},
@@ -223,10 +256,15 @@ def record(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    own: dict[str, dict[str, Any]] = {
+        "rubric": {"rubric": RUBRIC},
+        "xlsx": {"xlsx": CASES},
+        "osworld": {"osworld": desktop(FOLDER / "files/osworld/tasks")},
+    }
     with open(FOLDER / "rows.jsonl", "w", encoding="utf-8") as out:
         for kind, trials in workspaces().items():
             for trial, workspace in trials.items():
                 row = {"id": f"{kind}-{trial}", "prompt": TASKS[kind], "completion": "Done.", "kind": kind}
-                more = {"rubric": {"rubric": RUBRIC}, "xlsx": {"xlsx": CASES}}.get(kind, {})
+                more = own.get(kind, {})
                 out.write(json.dumps({**row, **more, "workspace": workspace}) + "\n")
     record(FOLDER / "judge.jsonl")

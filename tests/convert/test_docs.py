@@ -31,6 +31,15 @@ OTHERS = {
         "prompt_id": "p",
     },
     "spreadsheetbench": {"id": 1, "instruction": "Sum.", "spreadsheet_path": "spreadsheet/1", "answer_position": "B2"},
+    "osworld": {
+        "id": "t",
+        "instruction": "Sum.",
+        "evaluator": {
+            "func": "file_contains",
+            "result": {"type": "vm_file", "path": "/home/user/sum.txt"},
+            "expected": {"type": "rule", "rules": {"expected": ["7"]}},
+        },
+    },
     "gdpval": {"task_id": "t", "prompt": "Sum.", "rubric_json": '[{"criterion": "Has a total.", "score": 2}]'},
 }
 

@@ -51,7 +51,7 @@ def test_the_gold_scores_1_and_a_near_miss_0(name, tmp_path):
 def test_every_form_has_a_row_here_or_a_test_of_its_own():
     assert set(FORMS) - {name.partition(" ")[0] for name in ROWS} == {
         *("ultrafeedback", "ultrafeedback-pairs", "qa-passages", "dpr", "kilt", "documents", "healthbench"),
-        *("spreadsheetbench", "gdpval"),
+        *("spreadsheetbench", "osworld", "gdpval"),
     }
 
 

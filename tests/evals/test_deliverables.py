@@ -10,6 +10,7 @@ pytest.importorskip("lm_eval")
 from tests.artifacts.books import cells, sales
 from tests.env.audit.harbor_tasks import put
 from tests.env.audit.running_tasks import make
+from verikit.errors import SchemaError
 from verikit.evals.grade import sample
 from verikit.evals.left import StoredFiles
 from verikit.evals.loading import Settings
@@ -66,6 +67,24 @@ def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
     before = identity("replay:x", StoredFiles(str(tmp_path / "job")))
     put(tmp_path / "job/b", "artifacts/app/total.txt", "461\n\n")
     assert identity("replay:x", StoredFiles(str(tmp_path / "job"))) != before
+
+
+def test_a_folder_of_osworld_tasks_is_graded_on_a_folder_of_files(tmp_path):
+    result = {"type": "vm_file", "path": "/home/user/out.csv", "dest": "out.csv"}
+    gold = {"type": "cloud_file", "path": "https://example.org/gold.csv", "dest": "gold.csv"}
+    for id, func in (("a", "compare_csv"), ("b", "compare_csv"), ("c", "is_cookie_deleted")):
+        task = {"id": id, "snapshot": "calc", "instruction": f"Do {id}.",
+                "evaluator": {"func": func, "result": result, "expected": gold}}  # fmt: skip
+        put(tmp_path / "tasks", f"examples/calc/{id}.json", json.dumps(task, indent=2))
+        put(tmp_path / "tasks", f"cache/{id}/gold.csv", "a,b\n1,2\n")
+        put(tmp_path / "runs", f"{id}/home/user/out.csv", "a,b\n1,2\n" if id == "a" else "a,b\n1,3\n")
+    put(tmp_path / "tasks", "cache/a/other.json", '{"evaluator": {}}')  # an agent's settings, no task
+    found = run(tmp_path, "verikit_osworld", tmp_path / "tasks", tmp_path / "runs")
+    assert found["metrics"]["success"]["value"] == 0.5
+    assert found["unscored"] == {"success": 1}
+    put(tmp_path / "tasks", "examples/calc/d.json", "{")
+    with pytest.raises(SchemaError, match=r"d\.json"):
+        run(tmp_path / "again", "verikit_osworld", tmp_path / "tasks", tmp_path / "runs")
 
 
 @pytest.mark.parametrize("told", [{"after": "etc"}, "hello", None], ids=str)

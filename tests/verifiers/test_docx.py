@@ -8,7 +8,7 @@ import pytest
 import verikit
 from tests.artifacts.books import left
 from verikit.errors import UsageError
-from verikit.verifiers.docx.verifier import _cells
+from verikit.verifiers.docx.verifier import table_cells
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
@@ -122,7 +122,7 @@ def test_a_table_is_compared_cell_by_cell():
 def test_very_many_tables_are_read_in_linear_time(linear):
     def cells(text):
         run = {"text": "x", "hidden": ""}
-        found = _cells([{"table": number, "row": 0, "column": 0, "runs": [run]} for number in range(len(text))])
+        found = table_cells([{"table": number, "row": 0, "column": 0, "runs": [run]} for number in range(len(text))])
         assert found == [[["x"]]] * len(text)
 
     linear(cells, "t", 16_000)

@@ -1,6 +1,5 @@
 """Attacks on what grades an agent's files, each with its honest twin: forged 0.0 (or no value), honest 1.0."""
 
-import ast
 import io
 import json
 import os
@@ -10,7 +9,6 @@ import tarfile
 import pytest
 
 import verikit
-from tests.conftest import ROOT
 from verikit import Sample
 from verikit.workspaces import Workspace
 
@@ -214,39 +212,3 @@ def test_52_53_54_trajectories():
     for command in ("cat /solution/solve.sh", "head /tests/test_outputs.py", "git log -p"):
         assert value(closed, command) == 0.0
     assert value(closed, "cat README.md") == 1.0
-
-
-ACCEPTANCE = {
-    2: ["test_rows:test_what_harbor_failed_to_collect_or_nobody_declared_is_unscored"],
-    3: ["test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",
-        "test_attacks:test_8_nothing_among_the_files_reaches_the_grader"],
-    5: ["test_workspace:test_missing_is_the_agents_where_declared_and_nobodys_where_nothing_declares_it",
-        "test_workspace:test_over_a_limit_of_the_task_is_the_agents_over_ours_nobodys",
-        "test_workspace:test_a_link_as_output_is_refused_and_one_inside_followed_where_the_task_lets_it",
-        "test_workspace:test_a_fifo_a_socket_and_a_folder_are_recorded_and_not_opened",
-        "test_workspace:test_of_a_sparse_file_the_apparent_size_counts",
-        "test_workspace:test_a_hard_link_is_its_content_once",
-        "test_workspace:test_a_tar_with_names_that_no_tree_has_is_refused_whole",
-        "test_workspace:test_names_are_kept_as_bytes_and_told_where_a_person_would_be_misled"],
-    10: ["test_workspace:test_a_folder_a_tar_and_a_mapping_give_one_manifest"],
-    25: ["../verifiers/test_pdf:test_thirty_numbers_and_their_forged_twins",
-         "../verifiers/test_pdf:test_a_text_out_of_sight_does_not_count",
-         "../verifiers/test_pdf:test_a_text_in_sight_counts"],
-    26: ["../verifiers/test_image:test_a_blank_picture_is_never_alike",
-         "../verifiers/test_image:test_the_expected_picture_is_alike_however_it_is_stored",
-         "../verifiers/test_image:test_one_block_that_differs_is_refused"],
-    30: ["../verifiers/test_state:test_exactly_the_expected_row_has_changed",
-         "../verifiers/test_state:test_the_log_beside_a_database_belongs_to_its_state"],
-    31: ["../verifiers/test_table:test_csv", "../verifiers/test_table:test_json",
-         "../verifiers/test_table:test_strictness_by_option", "../verifiers/test_table:test_parquet"],
-    33: ["../verifiers/test_trajectory_paths:test_what_a_command_writes"],
-}  # fmt: skip
-"""Rows of the specification's acceptance table, by number, and the tests that hold them."""
-
-
-@pytest.mark.parametrize("number", ACCEPTANCE)
-def test_every_acceptance_row_has_its_tests(number):
-    for place in ACCEPTANCE[number]:
-        module, _, name = place.partition(":")
-        path = (ROOT / "tests" / "workspaces" / f"{module}.py").resolve()
-        assert name in {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from verikit.cli import cli
 
 EXAMPLE = ROOT / "examples" / "workspace"
-KINDS = ("files", "table", "state", "docx", "trajectory", "rubric", "xlsx", "pptx", "html", "harbor")
+KINDS = ("files", "table", "state", "docx", "trajectory", "rubric", "xlsx", "pptx", "html", "osworld", "harbor")
 
 
 @pytest.mark.slow(seconds=6)

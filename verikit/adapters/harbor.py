@@ -43,7 +43,8 @@ HARBOR = Stack(
     (),
     no_score="no reward is written, and the tests end with exit code 1, which Harbor stores as an error of the trial",
 )
-_EXTRAS = {"docx": "office", "pptx": "office", "xlsx": "office", "image": "image", "pdf": "image", "html": "web"}
+_EXTRAS = {"docx": "office", "pptx": "office", "xlsx": "office", "image": "image", "pdf": "image", "html": "web",
+           "osworld": "artifacts"}  # fmt: skip
 """Extras of verikit by the verifiers that need them in the grader's image."""
 _EXACT = re.compile(r"\b(?:same_as|sha256)\b")
 _EXACTLY = "Files may be compared byte by byte.\n"

@@ -8,6 +8,8 @@
     passages.py      KILT's and DPR's passages, documents of the web (DCLM, Nemotron-CC)
     programs.py      LiveCodeBench, APPS, TACO, CodeContests
     suites.py        IFEval, BFCL, HealthBench
+    deliverables.py  SpreadsheetBench, GDPval
+    osworld.py       OSWorld: evaluators over files (osworld_tables.py: their rules for workbooks)
     inputs.py        rows of local files or of the Hugging Face Hub, numbered
     run.py           `convert`: rows in, rows out, and a held-out file
 

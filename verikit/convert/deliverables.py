@@ -36,7 +36,7 @@ def spreadsheetbench(row: JsonRow) -> Iterator[JsonRow]:
     is left out if an answer workbook's own formulas give other values.
     """
     prompt, position = text(row, "instruction"), text(row, "answer_position")
-    id = _path_id(row)
+    id = path_id(row)
     cells = [_cells(piece) for piece in _split(position)]
     cases = []
     for number, answer in _answers(row, id):
@@ -46,7 +46,7 @@ def spreadsheetbench(row: JsonRow) -> Iterator[JsonRow]:
     yield made(row, prompt, taken=taken, xlsx=cases, workspace={"after": f"outputs/{id}"})
 
 
-def _path_id(row: JsonRow) -> str:
+def path_id(row: JsonRow) -> str:
     """The row's id, which names a folder."""
     id = identity(row)
     if len(parts(id) or ()) != 1:
@@ -118,7 +118,7 @@ def gdpval(row: JsonRow) -> Iterator[JsonRow]:
         raise SchemaError("must be a list of criteria", field="rubric_json")
     items = [_criterion(item, number) for number, item in enumerate(rubric)]
     taken = ("rubric_json", "rubric_pretty", "rubric", FOLDER)
-    workspace = {"after": f"outputs/{_path_id(row)}"}
+    workspace = {"after": f"outputs/{path_id(row)}"}
     yield made(row, text(row, "prompt"), taken=taken, rubric=items, workspace=workspace)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from verikit.convert import deliverables, mathematics, passages, preferences, programs, questions, suites
+from verikit.convert import deliverables, mathematics, osworld, passages, preferences, programs, questions, suites
 from verikit.readers.parse import JsonRow
 
 
@@ -82,6 +82,13 @@ _ALL = (
         "SpreadsheetBench: instructions, with the answer workbooks next to the file",
         deliverables.spreadsheetbench,
         "xlsx",
+        files_beside=True,
+    ),
+    Form(
+        "osworld",
+        "OSWorld: tasks of a desktop, with the expected files in cache/ID/ next to the file",
+        osworld.osworld,
+        "osworld",
         files_beside=True,
     ),
     Form("gdpval", "GDPval: tasks with rubrics", deliverables.gdpval, "rubric('ENGINE', shows='workspace')"),

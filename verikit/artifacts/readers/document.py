@@ -114,7 +114,7 @@ def _run_properties(properties: ElementTree.Element | None) -> dict[str, Any]:
             found["size"] = min(int(_value(element)[:6]), 10_000) / 2
         elif name == "color":
             found["colour"] = _colour(_value(element))
-        elif name == "rFonts":
+        elif name == "rFonts" and any(element.get(f"{_W}{script}") for script in ("ascii", "hAnsi", "asciiTheme")):
             found["font"] = element.get(f"{_W}ascii", element.get(f"{_W}hAnsi", ""))[:100]
         elif name == "shd":
             found["ground"] = _colour(element.get(f"{_W}fill"))
@@ -135,9 +135,19 @@ def _paragraph_properties(properties: ElementTree.Element | None) -> dict[str, A
             found["list"] = _value(element.find(f"{_W}numId"), "1") != "0"
         elif name == "jc":
             found["align"] = {"start": "left", "end": "right"}.get(_value(element), _value(element))[:20]
+        elif name == "spacing":
+            found |= _spacing(element)
         elif name == "shd":
             found["ground"] = _colour(element.get(f"{_W}fill"))
     return found
+
+
+def _spacing(element: ElementTree.Element) -> dict[str, str]:
+    """The distance of lines: a multiple of a line, or points. Without a distance it is inherited."""
+    line, rule = element.get(f"{_W}line", ""), element.get(f"{_W}lineRule", "auto")
+    if not line.isdecimal() or len(line) > 6:
+        return {}
+    return {"spacing": f"{int(line) / 240:.4g}" if rule == "auto" else f"{int(line) / 20:g} pt, {rule}"[:40]}
 
 
 class _Document:
@@ -146,6 +156,7 @@ class _Document:
         self.page = ""
         self._styles: dict[str, _Style] = {}
         self._defaults: dict[str, Any] = {}
+        self._paragraph_defaults: dict[str, Any] = {}
         self._standard = ""
         self._tables = 0
         self._painting: set[str] = set()
@@ -155,6 +166,8 @@ class _Document:
 
     def _read_styles(self, styles: ElementTree.Element) -> None:
         self._defaults = _run_properties(styles.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr"))
+        usual = styles.find(f"{_W}docDefaults/{_W}pPrDefault/{_W}pPr")
+        self._paragraph_defaults = _paragraph_properties(usual)
         for style in styles.findall(f"{_W}style"):
             name = style.get(f"{_W}styleId", "")
             if any(_is_dark(_colour(shade.get(f"{_W}fill"))) for shade in style.iter(f"{_W}shd")):
@@ -215,7 +228,7 @@ class _Document:
     def _paragraph(self, paragraph: ElementTree.Element, place: _Place) -> None:
         properties = paragraph.find(f"{_W}pPr")
         style = _value(properties.find(f"{_W}pStyle") if properties is not None else None, self._standard)
-        own = self._inherited(style, "paragraph") | _paragraph_properties(properties)
+        own = self._paragraph_defaults | self._inherited(style, "paragraph") | _paragraph_properties(properties)
         name = self._styles[style].name if style in self._styles else style
         words = name.lower().split()
         if words[:1] == ["heading"] and len(words) == 2 and words[1].isdecimal():
@@ -227,7 +240,7 @@ class _Document:
         self._runs(paragraph, base, place.hidden, runs, boxes)
         self.blocks.append({
             "style": name, "level": own.get("level", 0) % 10, "list": bool(own.get("list")),
-            "align": own.get("align", ""),
+            "align": own.get("align", ""), "spacing": own.get("spacing", "1"),
             "table": place.table, "row": place.row, "column": place.column, "runs": runs,
         })  # fmt: skip
         for box, hidden in boxes:

@@ -12,7 +12,7 @@ MOST_CELLS = 10_000
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """The stored values of the cells of some references, by cell.
+    """The stored values of the cells of some references, by cell. With `sheet`, all values of one sheet.
 
     A reference without a sheet is on the first one.
     """
@@ -23,6 +23,8 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     from openpyxl import load_workbook
 
     book = load_workbook(io.BytesIO(blobs[0]), data_only=True, keep_links=False)
+    if "sheet" in request:
+        return _sheet(book, request["sheet"])
     found: dict[str, Any] = {}
     for text in request["cells"]:
         area = reference(text)
@@ -37,6 +39,20 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
                 cell = book[title].cell(row, column)
                 found[f"'{quoted}'!{letters(column)}{row}"] = _plain(cell.value, book.epoch)
     return {"values": found}
+
+
+def _sheet(book: Any, which: Any) -> dict[str, Any]:
+    """The titles of all sheets, and the cells of one that are not empty: at most one more than the limit."""
+    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    titles = list(sheets)
+    if isinstance(which, int) and -len(titles) <= which < len(titles):
+        which = titles[which]
+    found: dict[str, Any] = {}
+    for cell in sheets[which]._cells.values() if which in sheets else ():  # iter_rows would make every cell between
+        value = _plain(cell.value, book.epoch)
+        if value is not None and len(found) <= MOST_CELLS:
+            found[cell.coordinate] = value
+    return {"titles": titles, "cells": found}
 
 
 def _plain(value: Any, epoch: Any) -> Any:

@@ -21,7 +21,8 @@ _RUN: Shape = record(
     | {"size": shape.number}
 )
 _BLOCK: Shape = record(
-    {"style": shape.text, "align": shape.text, "list": shape.truth, "runs": each(_RUN, 100_000)}
+    {"list": shape.truth, "runs": each(_RUN, 100_000)}
+    | dict.fromkeys(("style", "align", "spacing"), shape.text)
     | dict.fromkeys(("level", "table", "row", "column"), shape.whole)
 )
 _SHAPE: Shape = record(
@@ -34,7 +35,8 @@ _SHAPE: Shape = record(
     }
 )
 READER = BoxReader("verikit.artifacts.readers.document", {}, "office", _SHAPE, kind="docx")
-_STYLES = ("bold", "italic", "underline", "strike", "size", "font", "colour", "align", "style")
+_OF_BLOCKS = ("align", "style", "spacing")
+_STYLES = ("bold", "italic", "underline", "strike", "size", "font", "colour", *_OF_BLOCKS)
 
 Block = Mapping[str, Any]
 
@@ -62,7 +64,7 @@ class Docx(WorkspaceVerifier):
     """Tables, each as rows of strings. Each must be one table of the document."""
     style: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Strings and the style of their characters: `bold`, `italic`, `underline`, `strike`, `size`, `font`, `colour` (six
-    digits), `align`, `style` (the paragraph style's name)."""
+    digits), `align`, `style` (the paragraph style's name), `spacing` (of lines: "1.5", or "18 pt, exact")."""
     list: Sequence[str] = ()
     """Paragraphs that must be items of a list."""
     image: int = 0
@@ -127,7 +129,7 @@ class Docx(WorkspaceVerifier):
                     yield f"{text!r} is not under {heading!r}"
 
     def _tables(self, blocks: Sequence[Block]) -> Iterator[str]:
-        tables = _cells(blocks)
+        tables = table_cells(blocks)
         for wanted in self.table:
             if [[plain(cell) for cell in row] for row in wanted] not in tables:
                 yield f"no table that begins with {[str(cell) for cell in wanted[0]]}"
@@ -183,7 +185,7 @@ def _section(blocks: Sequence[Block], heading: str) -> list[Block]:
     return section
 
 
-def _cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
+def table_cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
     """The strings of all tables, by rows and columns. One pass: a document may have very many tables."""
     texts: dict[int, dict[int, dict[int, list[str]]]] = {}
     for block in blocks:
@@ -198,12 +200,12 @@ def _cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
 
 def _has_style(block: Block, text: str, wanted: Mapping[str, Any]) -> bool:
     """Whether each character of a string in a paragraph has a style; blanks fit any style."""
-    if any(block[key] != wanted[key] for key in ("align", "style") if key in wanted):
+    if any(block[key] != wanted[key] for key in _OF_BLOCKS if key in wanted):
         return False
     runs = [run for run in block["runs"] if not run["hidden"]]
     characters = [(letter, run) for run in runs for letter in run["text"] if not letter.isspace()]
     joined, sought = "".join(letter for letter, _ in characters), "".join(text.split())
-    own = {key: value for key, value in wanted.items() if key not in ("align", "style")}
+    own = {key: value for key, value in wanted.items() if key not in _OF_BLOCKS}
     start = joined.find(sought)
     while start >= 0:
         if all(run[key] == value for _, run in characters[start : start + len(sought)] for key, value in own.items()):

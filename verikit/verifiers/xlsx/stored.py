@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.shape import Shape, mapping, record, scalar
+from verikit.artifacts.readers.stored import MOST_CELLS
+from verikit.artifacts.shape import each, mapping, record, scalar, text
 
-_SHAPE: Shape = record({"values": mapping(scalar, 10_000)})
 _READER = BoxReader(
-    "verikit.artifacts.readers.stored", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx"
+    "verikit.artifacts.readers.stored",
+    {"openpyxl": "reading workbooks"},
+    "office",
+    record({"values": mapping(scalar, MOST_CELLS)}),
+    kind="xlsx",
 )
+_SHEET_READER = replace(_READER, shape=record({"titles": each(text, 10_000), "cells": mapping(scalar, MOST_CELLS + 1)}))
 
 
 def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
@@ -24,3 +30,20 @@ def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = observe(_READER, [blob], {"cells": list(cells)})["values"]
     return found
+
+
+def stored_sheet(blob: bytes, which: int | str | None) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """The titles of all sheets, and the stored values of one sheet, by its cells that are not empty.
+
+    Args:
+        blob: The file.
+        which: The sheet's title or position. Without it, or if it does not exist, there are no cells. Of a larger
+            sheet, `MOST_CELLS` and one more cell are returned.
+
+    Raises:
+        AgentFault: It is not a workbook.
+        WorkspaceError: The reader died.
+        MissingExtra: openpyxl is not installed.
+    """
+    found = observe(_SHEET_READER, [blob], {"sheet": which})
+    return found["titles"], found["cells"]
