@@ -1,6 +1,7 @@
 """The page in headless Chromium: it reads, filters, is worked by keys, fits a phone, loads nothing and stays quick."""
 
 import random
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
@@ -12,7 +13,7 @@ from verikit.report import report
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell"))), "/usr/bin/chromium")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 

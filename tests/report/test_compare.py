@@ -34,7 +34,12 @@ def test_metrics_stand_side_by_side_and_only_settings_that_differ(two):
 
 def test_a_curve_that_both_have_is_one_chart_with_a_line_for_each_run(two):
     charts = {entry["title"]: entry for entry in shown(*two)["together"][0]["charts"]}
-    assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: pass^k", "Over k candidates: maj@k"]
+    assert list(charts) == [
+        "Runs side by side",
+        "Over k candidates: pass@k",
+        "Over k candidates: pass^k",
+        "Over k candidates: maj@k",
+    ]
     assert [entry["name"] for entry in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast, get_args
@@ -18,7 +19,7 @@ from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
 from verikit.errors import SpecError, UsageError, VerikitError
 from verikit.names.option_docs import options
-from verikit.names.registry import Kind, find, foreign, registered, tables
+from verikit.names.registry import Foreign, Kind, find, foreign, registered, tables
 from verikit.names.spec import import_object, names_object
 
 LISTED = Path(__file__).with_name("listed.json")
@@ -47,7 +48,8 @@ def list_(what: str | None, as_json: bool) -> None:
     """
     kinds: tuple[str, ...] = get_args(Kind)
     if what is None:
-        _print({kind: lines(kind) for kind in (*kinds, "retrievers", "tasks", "adapters")}, as_json)
+        others = foreign()
+        _print({kind: lines(kind, others) for kind in (*kinds, "retrievers", "tasks", "adapters")}, as_json)
     elif what in kinds or what in tables():
         _print({what: lines(what)}, as_json)
     else:
@@ -114,12 +116,17 @@ def _listed() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(LISTED.read_text("utf-8")))
 
 
-def lines(kind: str) -> dict[str, ListedName]:
-    """The line of each name of a kind. Only what other packages register is loaded."""
+def lines(kind: str, others: Sequence[Foreign] | None = None) -> dict[str, ListedName]:
+    """The line of each name of a kind. Only what other packages register is loaded.
+
+    Args:
+        kind: A kind of names, or a table.
+        others: What `foreign` returns, which reads the metadata of every installed package.
+    """
     ours: dict[str, ListedName] = _listed().get(kind, {})
     if kind not in get_args(Kind):
         return ours if tables()[kind].value.startswith("verikit.") else _table(kind)
-    refused = {name.name for name in foreign() if name.others}
+    refused = {name.name for name in (foreign() if others is None else others) if name.others}
     return {
         name: ours[name]
         if name in ours and entry.value.startswith("verikit.") and name not in refused

@@ -92,8 +92,9 @@ def foreign() -> list[Foreign]:
     found = []
     for kind in (*get_args(Kind), "tables"):
         own = _own(kind)
-        entries = [*own.values(), *_of_others(kind, own)]
-        for entry in _of_others(kind, own):
+        others = _of_others(kind, own)
+        entries = [*own.values(), *others]
+        for entry in others:
             labels = {_label(other) for other in entries if other.name == entry.name} - {_label(entry)}
             found.append(Foreign(kind, entry.name, entry.value, _label(entry), tuple(sorted(labels))))
     return found

@@ -11,7 +11,7 @@ function chartFigure(chart) {
   const box = el("div", { class: "plot" });
   const figure = el("figure", { class: "chart" }, el("figcaption", {}, chart.title));
   const hidden = new Set();
-  if (chart.kind !== "forest" && (chart.series.length > 1 || VERDICTS.has(chart.series[0].name)))
+  if (chart.rows.length || chart.kind !== "forest" && (chart.series.length > 1 || VERDICTS.has(chart.series[0].name)))
     figure.append(legend(chart, hidden, () => box.replaceChildren(...draw(chart, width, hidden))));
   figure.append(box);
   if (chart.note) figure.append(el("p", { class: "note" }, chart.note));
@@ -54,7 +54,7 @@ function legend(chart, hidden, redraw) {
 }
 
 function draw(chart, width, hidden) {
-  if (chart.kind === "forest") return forest(chart, width);
+  if (chart.kind === "forest") return forest(chart, width, hidden);
   const height = Math.max(190, Math.min(280, Math.round(width * 0.55)));
   return chart.kind === "histogram" ? histogram(chart, width, height, hidden) : lines(chart, width, height, hidden);
 }
@@ -199,18 +199,27 @@ function histogram(chart, width, height, hidden) {
   });
 }
 
-// Forests: a row for each figure, a dot and its interval.
+// Forests: a row for each figure, a dot and its interval. With rows of its own a chart has a dot for each series in each.
 
-function forest(chart, width) {
+const BESIDE = 18; // height of each further series in a row
+
+function forestRows(chart, hidden) {
+  if (!chart.rows.length) return chart.series.map((one) => [one.name, [["series c0", one.points[0], 0]]]);
+  return chart.rows.map((name, at) =>
+    [name, chart.series.map((one, i) => [colour(one, i), one.points[at], i]).filter(([, , i]) => !hidden.has(i))]);
+}
+
+function forest(chart, width, hidden) {
   const row = 30;
   const wide = width > 400;
-  const longest = Math.max(...chart.series.map((one) => one.name.length));
+  const rows = forestRows(chart, hidden);
+  const longest = Math.max(...rows.map(([name]) => name.length));
   const left = wide ? Math.min(Math.round(width * 0.45), 24 + Math.round(longest * CHARACTER)) : 12;
   const most = Math.floor((wide ? left - 16 : width - 24) / CHARACTER);
-  const line = wide ? row : 46;
-  const height = 14 + chart.series.length * line + MARGIN.bottom;
-  const values = chart.series.flatMap((one) => one.points[0]).concat(chart.reference === null ? [] : [chart.reference]);
-  const [low, high] = chart.percent ? [0, 1] : bounds(values, false);
+  const tall = (wide ? row : 46) + BESIDE * (chart.rows.length ? chart.series.length - 1 : 0);
+  const height = 14 + rows.length * tall + MARGIN.bottom;
+  const values = chart.series.flatMap((one) => one.points.flat()).concat(chart.reference === null ? [] : [chart.reference]);
+  const [low, high] = chart.percent && !chart.rows.length ? [0, 1] : bounds(values, chart.percent);
   const xAt = scale(low, high, left, width - 78, false);
   const bottom = height - MARGIN.bottom;
   const image = frame(chart, width, height);
@@ -221,20 +230,23 @@ function forest(chart, width) {
   }
   if (chart.reference !== null)
     image.append(svg("line", { class: "reference", x1: xAt(chart.reference), x2: xAt(chart.reference), y1: 6, y2: bottom }));
-  chart.series.forEach((one, i) => {
-    const [value, from, to] = one.points[0];
-    const y = 10 + i * line + (wide ? row / 2 : 32);
-    const name = svg("text", wide ? { class: "entry", x: left - 14, y: y + 4, "text-anchor": "end" } : { class: "entry", x: left, y: y - 13 });
-    name.append(middle(one.name, most), svg("title", {}, one.name));
-    const group = svg("g", { class: "series c0" });
-    if (from !== null && from !== undefined)
-      group.append(svg("line", { class: "whisker", x1: xAt(from), x2: xAt(to), y1: y, y2: y }));
-    group.append(svg("circle", { cx: xAt(value), cy: y, r: 4 }));
-    image.append(name, group, svg("text", { class: "value", x: width - 2, y: y + 4, "text-anchor": "end" }, number(value, chart.percent)));
+  rows.forEach(([text, marks], i) => {
+    const top = 10 + i * tall;
+    const name = svg("text", wide ? { class: "entry", x: left - 14, y: top + tall / 2 + 4, "text-anchor": "end" } : { class: "entry", x: left, y: top + 19 });
+    name.append(middle(text, most), svg("title", {}, text));
+    image.append(name, ...marks.flatMap(([kind, point, place]) => mark(chart, kind, point, xAt, top + (wide ? row / 2 : 32) + BESIDE * place, width)));
   });
   image.append(svg("text", { class: "name", x: (left + width - 78) / 2, y: height - 4, "text-anchor": "middle" },
     chart.percent ? `${chart.x} (%)` : chart.x));
   return [image];
+}
+
+function mark(chart, kind, [value, from, to], xAt, y, width) {
+  const group = svg("g", { class: kind });
+  if (from !== null && from !== undefined)
+    group.append(svg("line", { class: "whisker", x1: xAt(from), x2: xAt(to), y1: y, y2: y }));
+  group.append(svg("circle", { cx: xAt(value), cy: y, r: 4 }));
+  return [group, svg("text", { class: "value", x: width - 2, y: y + 4, "text-anchor": "end" }, number(value, chart.percent))];
 }
 
 function middle(text, most) {
@@ -285,7 +297,13 @@ function withReader(image, chart, xs, xAt, rowsAt, told = (x) => digits(x)) {
 
 function numbers(chart) {
   const table = { columns: [], rows: [] };
-  if (chart.kind === "forest") {
+  if (chart.rows.length) {
+    table.columns = ["", ...chart.series.map((one) => one.name)];
+    table.rows = chart.rows.map((name, at) => [name, ...chart.series.map((one) => {
+      const [value, low, high] = one.points[at];
+      return `${number(value, chart.percent)} [${interval(low, high, chart.percent)}]`;
+    })]);
+  } else if (chart.kind === "forest") {
     table.columns = ["", chart.x, "95 % interval"];
     table.rows = chart.series.map((one) => {
       const [value, low, high] = one.points[0];

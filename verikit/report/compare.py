@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from verikit.errors import UsageError
 from verikit.report.curves import estimate
 from verikit.report.difference_text import verdict
 from verikit.report.differences import RunDifference, check_drawn_alike, compare_all, read_outcomes
+from verikit.report.headline import DifferingQuestion, flips, pictures, sentences, worst
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
 from verikit.report.leaderboard import leaderboard
@@ -30,6 +32,10 @@ class SideBySide(NamedTuple):
     kind: str
     tables: Sequence[Table]
     charts: Sequence[Chart]
+    sentences: Sequence[str] = ()
+    """What differs, with intervals."""
+    worst: Sequence[DifferingQuestion] = ()
+    """The questions on which the runs differ most."""
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
@@ -42,7 +48,15 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     mark_differences(runs)
     fit(runs)
     title = "verikit report: " + ", ".join(run.name for run in runs[:4]) + (" …" if len(runs) > 4 else "")
-    return render(title, runs, [same._asdict() for same in together])
+    return render(title, runs, [_plain(same) for same in together])
+
+
+def _plain(same: SideBySide) -> dict[str, Any]:
+    """A comparison by names, also of the tuples in it."""
+    questions = [
+        question._asdict() | {"replies": [reply._asdict() for reply in question.replies]} for question in same.worst
+    ]
+    return same._asdict() | {"worst": questions}
 
 
 def _collected(paths: Sequence[Path], options: Options) -> tuple[list[tuple[Path, Run]], list[str]]:
@@ -76,6 +90,8 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
     runs = [run for _, run in collected]
     for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):
         run.name = name
+        if len(runs) > 1:  # the comparison comes first
+            run.charts = [replace(chart, more=True) if chart.key == "lengths" else chart for chart in run.charts]
     if left_out:
         runs[0].notices.append(f"not finished, and so not in this page: {', '.join(left_out)}")
     folders = {run.name: folder for run, (folder, _) in zip(runs, collected, strict=True)}
@@ -102,16 +118,23 @@ def _of_kind(kind: str, runs: Sequence[Run], folders: Mapping[str, Path], option
         runs[0].notices.append(f"no differences between runs: {problem}")
         outcomes = {}
     rows = read_rows_of(folders, options.keys, options.data) if outcomes else {}
-    pairs = compare_all(outcomes)
+    pairs, slices = compare_all(outcomes), sliced(outcomes, rows, options.keys)
     tables = (
         _standings(pairs, outcomes),
-        _metrics(runs),
-        *of_runs(sliced(outcomes, rows, options.keys)),
+        flips(pairs, outcomes),
+        *of_runs(slices),
         _differences(pairs),
+        _metrics(runs),
         *of_rows(row_records(outcomes, rows, options.keys), options.samples),
         _settings(runs),
     )
-    return SideBySide(kind, [table for table in tables if table.rows], _charts(runs))
+    return SideBySide(
+        kind,
+        [table for table in tables if table.rows],
+        [*(pictures(outcomes, slices) if pairs else ()), *_charts(runs)],
+        sentences(pairs),
+        worst(row_records(outcomes, rows, options.keys), runs),
+    )
 
 
 def _metrics(runs: Sequence[Run]) -> Table:
@@ -119,7 +142,7 @@ def _metrics(runs: Sequence[Run]) -> Table:
     by_label = [{metric.label: metric for metric in run.metrics} for run in runs]
     values = {label: [metrics.get(label) for metrics in by_label] for label in labels}
     rows = [(label, *cells) for label, cells in values.items() if len(cells) - cells.count(None) > 1]
-    note = "with 95 % intervals; whether two runs differ is told by their difference, not by intervals that overlap"
+    note = "95 % intervals. Overlapping intervals do not show that runs are equal: read the paired differences"
     return Table("Metrics", ("", *(run.name for run in runs)), rows, note)
 
 
@@ -137,8 +160,8 @@ def _differences(pairs: Sequence[RunDifference]) -> Table:
     rows: list[Sequence[Cell]] = []
     for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
         found, label = pair.difference, f"{pair.second} less {pair.first}"
-        rows.append((label, found.task, difference(pair), f"{p:.4f}", found.gained, found.lost, found.docs))
-    columns = ("", "metric", "mean difference", "p", "gained", "lost", "questions")
+        rows.append((label, found.task, difference(pair), f"{p:.4f}", found.docs))
+    columns = ("", "metric", "mean difference", "p", "questions")
     note = f"intervals over questions; sign-flip test, Holm's correction. {verdict(pairs)}" if pairs else ""
     return Table("Differences, paired by question", columns, rows, note)
 

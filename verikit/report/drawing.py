@@ -25,6 +25,8 @@ LETTER = 0.56
 """Mean width of a letter, of its size."""
 ROW = 22.0
 """Height of a row of a forest."""
+BESIDE = 14.0
+"""Height of each further series in a row of a forest."""
 DOTS = 30
 """Maximum number of points for which each is drawn as a dot."""
 INK, SOFT, FAINT = "#1c1d1f", "#5d6167", "#e4e5e7"
@@ -88,9 +90,10 @@ class Drawing:
 
 def draw(chart: Chart) -> Drawing:
     """Return a chart as shapes."""
-    if chart.kind == "forest":
-        return _forest(chart)
     drawing = Drawing(chart.title)
+    if chart.kind == "forest":
+        _forest(drawing, chart, _legend(drawing, chart.series) if chart.rows else 0.0)
+        return drawing
     top = TOP + _legend(drawing, chart.series)
     drawing.height = HEIGHT + top - TOP
     (_histogram if chart.kind == "histogram" else _lines)(drawing, chart, top)
@@ -273,41 +276,55 @@ def _numbers(point: Sequence[Number]) -> tuple[float, ...]:
     return tuple(float(value or 0) for value in point)
 
 
-def _interval(series: Series, x_at: Callable[[float], float], y: float, *, percent: bool) -> Iterator[Shape]:
+def _interval(
+    point: Sequence[Number], colour: str, x_at: Callable[[float], float], y: float, *, percent: bool
+) -> Iterator[Shape]:
     """A value as a dot on its interval, and as a number."""
-    value, start, end = (*series.points[0], None, None)[:3]
+    value, start, end = (*point, None, None)[:3]
     if value is None:
         return
     if start is not None and end is not None:
-        yield Line([(x_at(start), y), (x_at(end), y)], COLOURS[0], 1.6)
-    yield Dot(x_at(value), y, 3.2, COLOURS[0])
+        yield Line([(x_at(start), y), (x_at(end), y)], colour, 1.6)
+    yield Dot(x_at(value), y, 3.2, colour)
     number = f"{100 * value:.1f} %" if percent else f"{value:.4g}"
     yield TextLabel(WIDTH - 4, y + SIZE / 3, number, "end", INK)
 
 
-def _forest(chart: Chart) -> Drawing:
-    """A row for each value: its name, a dot and its interval, and the number."""
-    names = [shortened(series.name, 44) for series in chart.series]
+def _forest_rows(chart: Chart) -> list[tuple[str, list[tuple[str, Sequence[Number]]]]]:
+    """The rows of a forest: a name, and its points with their colours."""
+    if not chart.rows:
+        return [(series.name, [(COLOURS[0], series.points[0])]) for series in chart.series]
+    colours = [_style(series, number)[0] for number, series in enumerate(chart.series)]
+    return [
+        (name, [(colour, series.points[at]) for colour, series in zip(colours, chart.series, strict=True)])
+        for at, name in enumerate(chart.rows)
+    ]
+
+
+def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
+    """A row for each value: its name, a dot and its interval, and the number. With `rows`, a dot for each series."""
+    rows = _forest_rows(chart)
+    names = [shortened(name, 44) for name, _ in rows]
     left = min(WIDTH * 0.52, 20 + max(map(len, names), default=0) * SIZE * LETTER)
-    height = 14 + len(names) * ROW + BOTTOM
-    drawing = Drawing(chart.title, height)
+    tall = ROW + BESIDE * (max((len(points) for _, points in rows), default=1) - 1)
+    drawing.height = height = top + 14 + len(names) * tall + BOTTOM
     right, bottom = WIDTH - 60, height - BOTTOM
-    values = [value for series in chart.series for value in series.points[0]] + [chart.reference]
-    low, high = (0.0, 1.0) if chart.percent else _bounds(values, False)
+    values = [value for series in chart.series for point in series.points for value in point] + [chart.reference]
+    low, high = (0.0, 1.0) if chart.percent and not chart.rows else _bounds(values, chart.percent)
     x_at = _scale(low, high, left, right)
     for x in ticks(low, high, max(2, int((right - left) // 60))):
-        drawing.shapes.append(Line([(x_at(x), 6), (x_at(x), bottom)], FAINT))
+        drawing.shapes.append(Line([(x_at(x), top + 6), (x_at(x), bottom)], FAINT))
         drawing.shapes.append(TextLabel(x_at(x), bottom + 16, told(x, chart.percent), "middle"))
     if chart.reference is not None:
         x = x_at(chart.reference)
-        drawing.shapes.append(Line([(x, 6), (x, bottom)], SOFT, dash=(4.0, 4.0)))
-    for number, (name, series) in enumerate(zip(names, chart.series, strict=True)):
-        y = 10 + ROW * (number + 0.5)
-        drawing.shapes.append(TextLabel(left - 10, y + SIZE / 3, name, "end", INK))
-        drawing.shapes += _interval(series, x_at, y, percent=chart.percent)
+        drawing.shapes.append(Line([(x, top + 6), (x, bottom)], SOFT, dash=(4.0, 4.0)))
+    for number, (name, (_, points)) in enumerate(zip(names, rows, strict=True)):
+        y = top + 10 + tall * number
+        drawing.shapes.append(TextLabel(left - 10, y + tall / 2 + SIZE / 3, name, "end", INK))
+        for place, (colour, point) in enumerate(points):
+            drawing.shapes += _interval(point, colour, x_at, y + ROW / 2 + BESIDE * place, percent=chart.percent)
     x_name = f"{chart.x} (%)" if chart.percent else chart.x
     drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
-    return drawing
 
 
 def shortened(text: str, most: int) -> str:

@@ -100,10 +100,10 @@ def csv_chart(chart: Chart) -> str:
     }[chart.kind]
     rows = []
     for series in chart.series:
-        for point in series.points:
+        for at, point in enumerate(series.points):
             cells = [*point, *[None] * len(columns)][: len(columns)]
-            rows.append([_plain(series.name), *map(_plain, cells)])
-    return _csv(["series", *columns], rows)
+            rows.append([_plain(series.name), *map(_plain, chart.rows[at : at + 1]), *map(_plain, cells)])
+    return _csv(["series", *(["row"] if chart.rows else []), *columns], rows)
 
 
 def csv_metrics(runs: Sequence[Run]) -> str:

@@ -53,7 +53,10 @@ class Series:
 
     name: str
     points: Sequence[tuple[Number, ...]]
-    """`line`: x, y, and the band's low and high or None; `histogram`: from, to, count; `forest`: value, low, high."""
+    """`line`: x, y, and the band's low and high or None; `histogram`: from, to, count; `forest`: value, low, high.
+
+    A forest with `rows` has a point for each of them, otherwise a single point.
+    """
 
     def __post_init__(self) -> None:
         """Replace values that can't be plotted with missing values.
@@ -83,6 +86,8 @@ class Chart:
     note: str = ""
     more: bool = False
     """Whether it is collapsed by default."""
+    rows: Sequence[str] = ()
+    """The rows of a forest that compares series in each. Without rows each series is a row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,29 @@ function grid(table) {
   const numeric = table.columns.map((_, i) => shown.every((row) => /^$|^\u2013|^[-\u2212]?[\d.,]+(e-?\d+)?( ?%)?( \[.*\])?$/.test(row[i])));
   const align = (i) => (numeric[i] && i > 0 ? "number" : null);
   const head = el("tr", {}, ...table.columns.map((name, i) => el("th", { scope: "col", class: align(i) }, name)));
-  const rows = shown.map((row) =>
-    el("tr", {}, ...row.map((text, i) => (i ? el("td", { class: align(i) }, text) : el("th", { scope: "row" }, text)))));
-  const held = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title ?? "Numbers" }, held);
+  const rows = shown.map((row) => el("tr", {}, ...row.map((text, i) =>
+    (i ? el("td", { class: align(i), "data-column": table.columns[i] }, text) : el("th", { scope: "row" }, text)))));
+  return scroller(table.title ?? "Numbers", el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 
+// A table that is wider than its place, as on a phone, becomes a list for each row.
+
+function scroller(label, table) {
+  const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (box.clientWidth === width) return;
+    width = box.clientWidth;
+    box.classList.remove("stacked");
+    box.classList.toggle("stacked", box.scrollWidth > box.clientWidth);
+  }).observe(box);
+  return box;
+}
+
+const WIDE = 5; // columns
+
 function tableSection(table) {
-  return el("section", { class: "table" }, el("h3", {}, table.title), grid(table),
+  return el("section", { class: table.columns.length > WIDE ? "table wide" : "table" }, el("h3", {}, table.title), grid(table),
     table.note ? el("p", { class: "note" }, table.note) : null);
 }
 
@@ -62,6 +77,13 @@ function foldedTables(tables) {
     folded(table.title, () => [grid(table), table.note ? el("p", { class: "note" }, table.note) : ""]));
 }
 
+// The charts and tables that are not folded.
+
+function parts(someCharts, tables) {
+  const shown = [...someCharts.filter((chart) => !chart.more).map(chartFigure), ...tables.filter((table) => !table.more).map(tableSection)];
+  return el("div", { class: "charts" }, ...shown);
+}
+
 function charts(some) {
   return el("div", { class: "charts" }, ...some.map(chartFigure));
 }
@@ -80,9 +102,7 @@ function runSection(run, place) {
     el("header", {}, el("h2", {}, run.name), el("span", { class: "kind" }, run.kind)), pairs(run.facts));
   if (run.notices.length) section.append(notices(run.notices));
   if (run.metrics.length && run.metrics.length <= FIGURES) section.append(headline(run.metrics));
-  const main = run.charts.filter((chart) => !chart.more);
-  if (main.length) section.append(charts(main));
-  section.append(...run.tables.filter((table) => !table.more).map(tableSection));
+  section.append(parts(run.charts, run.tables));
   const rest = run.charts.filter((chart) => chart.more);
   if (rest.length) section.append(folded(`${many(rest.length, "more chart")}`, () => [charts(rest)]));
   section.append(...foldedTables(run.tables));
@@ -96,11 +116,27 @@ function together(same, place) {
   const section = el("section", { class: "run", id: `together-${place}` },
     el("header", {}, el("h2", {}, "Side by side"), el("span", { class: "kind" }, same.kind)));
   if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no metric in common."));
-  const main = same.tables.filter((table) => !table.more);
-  section.append(...main.slice(0, -1).map(tableSection));
-  if (same.charts.length) section.append(charts(same.charts));
-  section.append(...main.slice(-1).map(tableSection), ...foldedTables(same.tables));
+  section.append(...same.sentences.map((text) => el("p", { class: "sentence" }, plainly(text))));
+  section.append(parts(same.charts, same.tables));
+  if (same.worst.length)
+    section.append(el("h3", {}, "Questions on which the runs differ most"), ...same.worst.map(difference));
+  section.append(...foldedTables(same.tables));
   return section;
+}
+
+function difference(found) {
+  const replies = found.replies.map(({ run, value, text }) => el("section", {},
+    el("h4", {}, `${plainly(run)} `, el("span", { class: `verdict ${value >= PASS ? "right" : "wrong"}` }, digits(value))),
+    el("pre", { dir: "auto" }, ...whole(text))));
+  return el("article", { class: "difference" },
+    el("h4", {}, el("bdi", {}, plainly(found.id)), el("span", { class: "label" }, plainly(found.about))),
+    found.question.head ? el("p", { dir: "auto" }, ...whole(found.question)) : null,
+    el("div", { class: "replies" }, ...replies));
+}
+
+function whole({ head, tail, omitted }) {
+  if (!head) return ["The page does not have this text."];
+  return omitted ? [...visible(head), el("span", { class: "omitted" }, `${many(omitted, "character")} left out`), ...visible(tail)] : visible(head);
 }
 
 function build() {

@@ -67,7 +67,7 @@ function scoreTable(scores) {
   for (const row of rows) [...row.children].forEach((child, i) => used[i] || child.remove());
   const head = el("tr", {}, ...names.filter((_, i) => used[i]).map((name) => el("th", { scope: "col" }, name)));
   const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
-  return el("section", { class: "scores" }, el("h4", {}, "Scores"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, table));
+  return el("section", { class: "scores" }, el("h4", {}, "Scores"), scroller("Scores", table));
 }
 
 function standing(score) {
@@ -78,9 +78,9 @@ function scoreRows(name, score, depth) {
   const state = name === RANKING ? "" : standing(score);
   const row = el("tr", {},
     el("th", { scope: "row", class: `depth-${Math.min(depth, 4)}` }, name),
-    el("td", { class: `number ${state}` }, score.value === null ? score.status : digits(score.value)),
-    el("td", { class: "extracted" }, el("bdi", {}, ...visible(score.answer ?? ""))),
-    el("td", {}, el("bdi", {}, ...visible(score.reason ?? ""))));
+    el("td", { class: `number ${state}`, "data-column": "value" }, score.value === null ? score.status : digits(score.value)),
+    el("td", { class: "extracted", "data-column": "extracted" }, el("bdi", {}, ...visible(score.answer ?? ""))),
+    el("td", { "data-column": "reason" }, el("bdi", {}, ...visible(score.reason ?? ""))));
   return [row, ...Object.entries(score.parts ?? {}).flatMap(([inner, part]) => scoreRows(inner, part, depth + 1))];
 }
 

@@ -90,10 +90,10 @@ def _joined(id: str, run: str, before: PromptRow, row: PromptRow) -> PromptRow:
 
 def sliced(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str]) -> list[Slice]:
     """Return a slice for each value of each key, with the runs' results on its questions. The largest comes first."""
-    return [found for key in keys for task in _tasks(outcomes) for found in _by_value(outcomes, rows, key, task)]
+    return [found for key in keys for task in tasks_of_all(outcomes) for found in _by_value(outcomes, rows, key, task)]
 
 
-def _tasks(outcomes: RunOutcomes) -> list[str]:
+def tasks_of_all(outcomes: RunOutcomes) -> list[str]:
     """The tasks that all runs have."""
     tasks = [[found.task for found in several] for several in outcomes.values()]
     return [
@@ -104,22 +104,22 @@ def _tasks(outcomes: RunOutcomes) -> list[str]:
 
 
 def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterator[Slice]:
-    runs = _on_task(outcomes, task)
+    runs = on_task(outcomes, task)
     questions = {id for found in runs.values() for id in found.questions}
     kept = {id: row for id, row in rows_of(rows, task).items() if id in questions}
     for value, ids in ids_by_value(kept, key).items():
         differences = compare_all({run: [_only(found, ids)] for run, found in runs.items()})
-        estimates, n = _estimates(runs, ids)
+        estimates, n = estimates_on(runs, ids)
         if n and (differences or len(runs) == 1):
             yield Slice(key, value, task, n, estimates, differences)
 
 
-def _on_task(outcomes: RunOutcomes, task: str) -> dict[str, Outcomes]:
+def on_task(outcomes: RunOutcomes, task: str) -> dict[str, Outcomes]:
     """Each run's outcomes on a task."""
     return {run: found for run, several in outcomes.items() for found in several if found.task == task}
 
 
-def _estimates(runs: Mapping[str, Outcomes], ids: Iterable[str]) -> tuple[dict[str, Estimate], int]:
+def estimates_on(runs: Mapping[str, Outcomes], ids: Iterable[str]) -> tuple[dict[str, Estimate], int]:
     """Return each run's mean over the questions for which all runs have a value, and the number of these questions."""
     shared = [id for id in ids if all(id in found.values for found in runs.values())]
     if not shared:
@@ -154,7 +154,7 @@ def row_records(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str] = ()) -> 
 
     Questions with the largest differences between runs come first. The value of a run that has none is None.
     """
-    for task in _tasks(outcomes):
+    for task in tasks_of_all(outcomes):
         held = {run: _values(several, task) for run, several in outcomes.items()}
         ids = dict.fromkeys(id for values in held.values() for id in values)
         for id in sorted(ids, key=lambda id: -_spread([values.get(id) for values in held.values()])):
