@@ -83,6 +83,7 @@ CLOSED = [
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The hash seed of each child that is started."""
+    default_sandbox()  # its start takes children of its own
     seeds: list[int] = []
     run = LocalSandbox.run_payload
 
@@ -275,10 +276,11 @@ def test_tests_of_a_closed_program_share_a_child(children: list[int], program: s
 def test_how_a_completion_is_joined_to_its_prompt_is_found_out_only_if_it_does_not_run(
     children: list[int], completion: str, value: float, most: int, options: dict[str, Any]
 ) -> None:
-    row = {**CUBES, "prompt": "def f(x):\n", "entry_point": "f"}
-    [score] = score_all(Code(**options), [Sample(row["prompt"], completion, meta=row)])
+    prompt = "def f(x):\n"
+    row = {**CUBES, "prompt": prompt, "entry_point": "f"}
+    [score] = score_all(Code(**options), [Sample(prompt, completion, meta=row)])
     assert score.value == value
-    assert score.answer.rstrip() == "def f(x):\n" + ("    return x ** 3" if value else completion)
+    assert (score.answer or "").rstrip() == prompt + ("    return x ** 3" if value else completion)
     assert len(children) <= most
 
 
