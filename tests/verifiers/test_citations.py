@@ -62,6 +62,8 @@ def verdict(reply, passages=PASSAGES, **options):
         ("Known [1]; items[9] = 4, and items[8] + 2.", 1),
         ("Known [1]; rows[9].append(3) and rows[0].", 1),
         ("Known [1]; use `items[9]` there.", 1),
+        ("Known [1]; a matrix m[2][9] and grid[0][8][9].", 1),
+        ("Known [1][9].", 0),
         ("Known [1].\n```python\nprint(rows[9], [7])\n```\nSo [2].", 1),
         ("Known [1].\n```python\nprint(rows[9])\n```\nSo [9].", 0),
         ("```markdown\nKnown [9].\n```", 0),

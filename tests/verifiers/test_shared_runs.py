@@ -82,6 +82,7 @@ CLOSED = [
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The hash seed of each child that is started."""
+    default_sandbox()  # its start takes children of its own
     seeds: list[int] = []
     run = LocalSandbox.run_payload
 
@@ -251,11 +252,35 @@ def coded(program: str, **options: Any) -> Score:
         ("from typing import List\ndef f(x: int) -> int:\n    return x ** 3", 1),
         ("from random import random\ndef f(x: int) -> int:\n    return x ** 3", 7),
         ("# id\nn = []\ndef f(x: int) -> int:\n    return x ** 3", 1 + 7),  # its text had to be parsed
+        ('def f(x):\n    """Cube.\n\n    @x : a number,\n    """\n    return x ** 3', 1),
+        ("from functools import cache\n@cache\ndef f(x):\n    return x ** 3", 7),
     ],
 )
 def test_tests_of_a_closed_program_share_a_child(children: list[int], program: str, most: int) -> None:
     assert coded(program).value == 1.0
     assert len(children) == most
+
+
+@pytest.mark.parametrize("options", [{}, {"children": "row"}])
+@pytest.mark.parametrize(
+    ("completion", "value", "most"),
+    [
+        ("    return x ** 3", 1.0, 1),
+        ("    return x ** 3\n\ndef more(", 1.0, 3),  # fails as it is, then the ways are compiled
+        ("return x ** 3", 1.0, 2),
+        ("    return x", 0.0, 3),
+        ("    return (", 0.0, 3),
+    ],
+)
+def test_how_a_completion_is_joined_to_its_prompt_is_found_out_only_if_it_does_not_run(
+    children: list[int], completion: str, value: float, most: int, options: dict[str, Any]
+) -> None:
+    prompt = "def f(x):\n"
+    row = {**CUBES, "prompt": prompt, "entry_point": "f"}
+    [score] = score_all(Code(**options), [Sample(prompt, completion, meta=row)])
+    assert score.value == value
+    assert (score.answer or "").rstrip() == prompt + ("    return x ** 3" if value else completion)
+    assert len(children) <= most
 
 
 COUNTED = "n = []\ndef f(x):\n    n.append(0)\n    return (len(n) - 1) ** 3"

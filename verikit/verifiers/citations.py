@@ -201,9 +201,14 @@ def reference_marks(reply: str) -> list[re.Match[str]]:
     spans = sorted(match.span() for match in code)
     starts = [start for start, _ in spans]
     found = []
+    end_of_index = -1
     for match in _REFERENCE.finditer(reply):
         at = bisect_right(starts, match.start()) - 1
-        if not (at >= 0 and match.end() <= spans[at][1]) and not _indexes(match, names):
+        if at >= 0 and match.end() <= spans[at][1]:
+            continue
+        if match.start() == end_of_index or _indexes(match, names):  # the second pair of m[2][3] indexes like the first
+            end_of_index = match.end()
+        else:
             found.append(match)
     return found
 

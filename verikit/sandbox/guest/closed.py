@@ -52,7 +52,7 @@ _MODULES = {
 """The names of each module that store nothing. Its other names, and other modules, make a program open."""
 _ATTRIBUTES = _METHODS.union(*_MODULES.values())
 _OPEN = re.compile(
-    r"^[ \t]*(?:class|global|nonlocal|with|async|del|match)[ \t]|^[ \t]*(?:try:|@)|__|\byield\b"
+    r"^[ \t]*(?:class|global|nonlocal|with|async|del|match)[ \t]|^[ \t]*(?:try:|@[\w.]+(?:\(.*\))?[ \t]*$)|__|\byield\b"
     rf"|^[ \t]*(?:import[ \t]+(?!{'|'.join(_MODULES)})|from[ \t]+(?!{'|'.join(_MODULES)})\w+[ \t]+import\b)"
     rf"|\b(?:{'|'.join(sorted(_OTHERS))})\(",
     re.MULTILINE,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verikit.sandbox import LocalSandbox, RunLimits
 from verikit.sandbox.budget import Budget
 from verikit.types import Sample, Score
 from verikit.verifiers.code.cases import Equality
-from verikit.verifiers.code.completions import completed
+from verikit.verifiers.code.completions import first_compiled, ways_to_join
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,17 @@ class CodeAttempt:
         """The full budget of a row."""
         return Budget(self.rules.limits, self.rules.row_s)
 
+    def ways_to_join(self, program: str) -> list[str]:
+        """The ways to add the code that a program needs from the prompt, most likely one first."""
+        return ways_to_join(program, self.sample.prompt, self.sample.meta)
+
+    def first_compiled(self, ways: Sequence[str]) -> str:
+        """The first of these programs that is Python. It costs a child if there are several."""
+        return first_compiled(ways, self.box, self.rules.limits)
+
     def completed(self, program: str) -> str:
         """The program with the code it needs from the prompt."""
-        return completed(program, self.sample.prompt, self.sample.meta, self.box, self.rules.limits)
+        return self.first_compiled(self.ways_to_join(program))
 
     def wanted_names(self, names: set[str]) -> set[str]:
         """Names that the tests expect the program to define, and the row's `entry_point`."""

@@ -23,27 +23,24 @@ _PROMPTS = ("prompt", "complete_prompt", "code_prompt")
 _TOP_LEVEL = re.compile(r"^(?![ \t\r\n#)\]}])", re.MULTILINE)
 
 
-def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalSandbox, limits: RunLimits) -> str:
-    """A program that defines the row's `entry_point`, with the code it needs from the prompt.
+def ways_to_join(program: str, prompt: Prompt, meta: Mapping[str, Any]) -> list[str]:
+    """Programs that define the row's `entry_point`, with the code they need from the prompt, most likely one first.
 
     Args:
         program: the candidate's program.
         prompt: the sample's prompt.
         meta: the row's meta.
-        box: compiles the ways to join them.
-        limits: the limits of that compilation.
     """
     entry = meta.get("entry_point")
     if not isinstance(entry, str) or not entry:
-        return program
+        return [program]
     opened = [text for text in prompts(prompt, meta) if _defines(entry, text)]
     if not opened:
-        return program
+        return [program]
     if _defines(entry, program):
-        return _with_imports(program, entry, opened)
+        return [_with_imports(program, entry, opened)]
     opened += [block for text in opened for _, block in fenced(text) if _defines(entry, block)]
-    ways = list(dict.fromkeys(way for text in opened for way in _joined(text, program)))
-    return ways[_first_compiled(ways, box, limits)]
+    return list(dict.fromkeys(way for text in opened for way in _joined(text, program)))
 
 
 def prompts(prompt: Prompt, meta: Mapping[str, Any]) -> list[str]:
@@ -72,13 +69,21 @@ def _joined(prompt: str, program: str) -> Iterator[str]:
         yield head + body[: end.start()]
 
 
-def _first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -> int:
-    """The index of the first string that is Python; 0 if none of them is."""
+def first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -> str:
+    """The first string that is Python; the first of all if none of them is.
+
+    Args:
+        ways: at least one string.
+        box: compiles them.
+        limits: the limits of that compilation.
+    """
+    if len(ways) == 1:
+        return ways[0]
     asked = [["compiled", way] for way in ways]
     result = box.run(source("reading"), call=("several", [asked], {}), limits=limits)
     if result.status != "ok" or not isinstance(result.value, list):
-        return 0
-    return next((number for number, found in enumerate(result.value) if found), 0)
+        return ways[0]
+    return next((way for way, found in zip(ways, result.value, strict=False) if found), ways[0])
 
 
 def _with_imports(program: str, entry: str, prompts: Sequence[str]) -> str:

@@ -44,10 +44,12 @@ def read(attempt: CodeAttempt) -> Sequence[Case]:
 def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     """The score of the Python program in a reply."""
     rules = attempt.rules
-    program = _program(attempt, cases)
-    if isinstance(program, Score):
-        return program
-    runs = _CaseRuns(attempt, program)
+    ways = _ways_to_join(attempt, cases)
+    if isinstance(ways, Score):
+        return ways
+    runs = _CaseRuns(attempt, ways)
+    if not all(isinstance(case, Called) for case in cases):
+        runs.settle()
     if not (rules.shared_calls or rules.in_process or rules.livecodebench):
         runs.call_together([case for case in cases if isinstance(case, Called)])
     passed, first = 0, ""
@@ -67,18 +69,21 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     if rules.in_process:
         reason = f"in process, forgeable: {reason}"
     value = passed / len(cases) if rules.fraction else float(not first)
-    return Score(value, answer=program, reason=reason)
+    return Score(value, answer=runs.program, reason=reason)
 
 
-def _program(attempt: CodeAttempt, cases: Sequence[Case]) -> str | Score:
-    """The program in a reply, joined to its prompt; a score if there is none."""
+def _ways_to_join(attempt: CodeAttempt, cases: Sequence[Case]) -> list[str] | Score:
+    """What the program in a reply may be, joined to its prompt; a score if there is none."""
     if attempt.rules.livecodebench:
         program = livecodebench.solution(attempt.sample.completion)
-        return program if program.strip() else no_program()
+        return [program] if program.strip() else no_program()
     program, foreign = solution(attempt.sample.completion, _called_names(attempt, cases))
     if foreign:
         return other_language(foreign)
-    return attempt.completed(program) if program.strip() else no_program()
+    if not program.strip():
+        return no_program()
+    ways = attempt.ways_to_join(program)
+    return ways if program[0].isspace() else [attempt.first_compiled(ways)]  # a body with its indent likely fits
 
 
 def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str | Score:
@@ -96,13 +101,28 @@ def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str 
 
 
 class _CaseRuns:
-    """Runs and judges the cases of a program, within the seconds of its row."""
+    """Runs and judges the cases of a program, within the seconds of its row.
 
-    def __init__(self, attempt: CodeAttempt, program: str) -> None:
-        self._attempt, self._program = attempt, program
+    Args:
+        attempt: the sample, its rules and its sandbox.
+        ways: what the program may be: the first one that is Python.
+    """
+
+    def __init__(self, attempt: CodeAttempt, ways: list[str]) -> None:
+        self._attempt, self._ways, self.program = attempt, ways, ways[0]
         self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
         self._passed = set[int]()
         """Cases (by their `id`) that passed in a child with others."""
+
+    def settle(self) -> bool:
+        """Find out which program it is. Returns whether it is another than the first.
+
+        That takes a child, so it is done only after a run of the first failed: what runs is Python.
+        """
+        first = self.program
+        self.program = self._attempt.first_compiled(self._ways)
+        self._ways = [self.program]
+        return self.program != first
 
     def call_together(self, cases: Sequence[Called]) -> None:
         """Make all calls in one child, if the program's text shows that they can't affect each other.
@@ -110,18 +130,21 @@ class _CaseRuns:
         Only a right value is a result. All other cases run again, each in its own child. So a slow program does not
         wait twice, this child has a part of a run's time.
         """
-        if len(cases) < _COMPANY or not may_be_closed(self._program):
+        if len(cases) < _COMPANY or not may_be_closed(self.program):
             return
-        calls = [_located(case.call, self._program) for case in cases]
+        calls = [_located(case.call, self.program) for case in cases]
 
         limits = self._rules.limits
         part = replace(limits, wall_s=min(limits.wall_s / _SHARE_OF_WALL, self._budget.left))
         try:
-            result = self._box.run_calls(self._program, calls, part, only_closed=True)
+            result = self._box.run_calls(self.program, calls, part, only_closed=True)
         except ValueError:  # an argument has no typed form, which counts only if its case is reached
             return
         if result.status != "ok":  # its time is not the row's: all cases run again
+            if self.settle():
+                self.call_together(cases)
             return
+        self._ways = [self.program]
         self._budget.spend(result.seconds)
         for case, value in zip(cases, result.value, strict=True):
             with suppress(Exception):  # a value that can't be compared is judged alone
@@ -163,7 +186,14 @@ class _CaseRuns:
         return holds(case, value, self._rules.equality, self._rules.tolerance)
 
     def _run(self, case: Case) -> RunResult:
-        box, program, budget = self._box, self._program, self._budget
+        result = self._run_once(case)
+        if result.status != "ok" and self.settle():
+            return self._run_once(case)
+        self._ways = [self.program]
+        return result
+
+    def _run_once(self, case: Case) -> RunResult:
+        box, program, budget = self._box, self.program, self._budget
         if isinstance(case, Driven):
             return self._run_in_process(case) if self._rules.in_process else self._run_apart(case)
         if isinstance(case, SharedCalls):
@@ -176,23 +206,23 @@ class _CaseRuns:
         return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
 
     def _run_in_process(self, case: Driven) -> RunResult:
-        whole = f"{self._program}\n{case.code}\ndef verikit_end(): return True\n"
+        whole = f"{self.program}\n{case.code}\ndef verikit_end(): return True\n"
         return self._budget.run(lambda limits: self._box.run(whole, call=("verikit_end", [], {}), limits=limits))
 
     def _run_as_livecodebench(self, case: Called | Piped) -> RunResult:
         box, budget = self._box, self._budget
         if isinstance(case, Piped):
-            held = livecodebench.runner(self._program)
+            held = livecodebench.runner(self.program)
             return budget.run(lambda limits: box.run(held, case.stdin, limits=livecodebench.room(limits, case)))
         name, args, kwargs = case.call
-        held, call = livecodebench.runner(self._program, name), (livecodebench.METHOD, args, kwargs)
+        held, call = livecodebench.runner(self.program, name), (livecodebench.METHOD, args, kwargs)
         return budget.run(lambda limits: box.run(held, call=call, limits=livecodebench.room(limits, case)))
 
     def _run_apart(self, case: Driven) -> RunResult:
         """Run the test code apart from the program; code that fails before it reaches the program is a row error."""
         if name := out_of_reach(case.code):
             return RunResult("infra_error", error=Failure("test code", OUT_OF_REACH.format(name)))
-        far = FarProgram(self._program, self._box, self._budget, case.code)
+        far = FarProgram(self.program, self._box, self._budget, case.code)
         result = far.run(case.code, case.functions)
         if result.status == "error" and not far.met:
             return RunResult("infra_error", error=Failure("test code", str(result.error)))
