@@ -277,7 +277,7 @@ def test_how_a_completion_is_joined_to_its_prompt_is_found_out_only_if_it_does_n
 ) -> None:
     prompt = "def f(x):\n"
     row = {**CUBES, "prompt": prompt, "entry_point": "f"}
-    [score] = score_all(Code(**options), [Sample(prompt, completion, meta=row)])
+    [score] = Code(**options).score([Sample(prompt, completion, meta=row)])
     assert score.value == value
     assert (score.answer or "").rstrip() == prompt + ("    return x ** 3" if value else completion)
     assert len(children) <= most
