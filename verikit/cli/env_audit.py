@@ -19,7 +19,7 @@ from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
-from verikit.env.audit.sign import sign_report
+from verikit.env.audit.seal import seal_audit
 from verikit.errors import UsageError
 from verikit.platform.terminal import Watch, pace
 
@@ -67,7 +67,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     "--sign",
     metavar="KEY",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Sign the report of --out with an ssh key.",
+    help="Sign the manifest of --out with an ssh key, as `verikit verify --sign` does.",
 )
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Audit only the first N tasks.")
@@ -111,7 +111,7 @@ def audit_(
     verikit env audit tasks/ -o runs/audit --fail-on schema --fail-on mode.exit --fail-on pins=10%
     """  # noqa: D301 - click reads \b as "don't wrap"
     if sign and not out:
-        raise UsageError("--sign signs the report of --out", hint="-o FOLDER")
+        raise UsageError("--sign signs the manifest of --out", hint="-o FOLDER")
     sums, shown, page = AuditSums(), Examples(examples), AuditPage()
     with ExitStack() as stack:
         seen = TaskProgress()
@@ -135,15 +135,16 @@ def audit_(
             )
             click.echo(f"Interrupted: {kept}", err=True)
             raise
-    if sign and out:
-        sign_report(out, sign)
     if html:
         page.write(html, folder, sums)
     if not as_json:
         click.echo("\n".join(terminal_lines(sums, shown)))
         if out:
             click.echo(f"The report is {out / REPORT}")
-    return gate_code(list(_gates(sums, limits)), junit, "env audit")
+    code = gate_code(list(_gates(sums, limits)), junit, "env audit")
+    if out:  # at the end, because --html and --junit may write into the folder
+        seal_audit(out, folder, sums.digest, sign)
+    return code
 
 
 def _seen(

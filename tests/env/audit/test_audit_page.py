@@ -68,5 +68,5 @@ def test_the_page_has_findings_gaps_and_evidence(tmp_path):
 def test_a_long_page_is_cut_and_has_the_number_of_the_rest(tmp_path):
     record = CheckRecord("fail", tuple(EnvFinding("exit", f"fault {n}") for n in range(MAX_ROWS + 7)))
     text = page_of(tmp_path, TaskRecord("t", "0", "harbor", {"mode": record}))
-    assert "<p>7 further rows" in text
+    assert "The JSON report has 7 further rows." in text
     assert f"fault {MAX_ROWS}<" not in text

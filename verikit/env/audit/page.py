@@ -17,7 +17,7 @@ from verikit.env.audit.records import STATUSES, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import printable, quantity
 
 _FINDINGS, _NOT_RUN, _EVIDENCE = "Findings", "Not run", "Evidence"
 _COLUMNS = {
@@ -78,7 +78,7 @@ class AuditPage:
         title = f"Audit of {_text(folder)}"
         yield f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         yield f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{_STYLE}</style></head><body>\n'
-        yield f"<h1>{title}</h1><p>{sums.tasks:,} tasks, digest {_text(sums.digest)}</p>\n"
+        yield f"<h1>{title}</h1><p>{quantity(sums.tasks, 'task')}, digest {_text(sums.digest)}</p>\n"
         counts = sums.by_check()
         rows = [(name, *(told[status] for status in STATUSES)) for name, told in counts.items()]
         yield from _table(("check", *(status.replace("_", " ") for status in STATUSES)), rows, 0)
@@ -97,7 +97,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) 
         yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>\n"
     yield "</table>\n"
     if more:
-        yield f"<p>{more:,} further rows are in the JSON report.</p>\n"
+        yield f"<p>The JSON report has {quantity(more, 'further row')}.</p>\n"
 
 
 def _text(value: object) -> str:

@@ -16,7 +16,7 @@ from verikit.env.audit.records import STATUSES, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable, table
+from verikit.platform.terminal import printable, quantity, table
 from verikit.workspaces.names import shown
 
 FORMAT = "verikit.env-audit/1"
@@ -105,7 +105,7 @@ class Examples:
     def lines(self, name: str) -> list[str]:
         """The examples of a check."""
         needs = self._needs[name].most_common(self._most)
-        return [*self._lines[name], *(f"  {told} ({count} tasks)" for told, count in needs)]
+        return [*self._lines[name], *(f"  {told} ({quantity(count, 'task')})" for told, count in needs)]
 
 
 def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
@@ -123,4 +123,5 @@ def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
             yield click.style(f"{name}: {told.title}", bold=True)
             yield from (printable(strike(line)) for line in lines)
     yield ""
-    yield f"{sums.tasks:,} tasks, digest {sums.digest[:16]}. {_RAN if sums.ran else 'No file of a task was run.'}"
+    ran = _RAN if sums.ran else "No file of a task was run."
+    yield f"{quantity(sums.tasks, 'task')}, digest {sums.digest[:16]}. {ran}"

@@ -69,7 +69,7 @@ def check_tamper(rehearsal: Rehearsal, found: RunFindings) -> None:
         if has_control and forged.keeps_work:
             _control(rehearsal, found, forged)
     found.notes += _code_notes(rehearsal)
-    found.notes.append(f"{len(arrived)} forgeries reach the grader")
+    found.notes.append(f"forgeries that reach the grader: {len(arrived)}")
 
 
 def _control(rehearsal: Rehearsal, found: RunFindings, forged: Forgery) -> None:
