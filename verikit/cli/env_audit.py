@@ -21,7 +21,7 @@ from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.env.audit.seal import seal_audit
 from verikit.errors import UsageError
-from verikit.platform.terminal import Watch, pace
+from verikit.platform.terminal import Watch, pace, pass_or_fail, printable
 
 
 def _parse_limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
@@ -141,7 +141,7 @@ def audit_(
         click.echo("\n".join(terminal_lines(sums, shown)))
         if out:
             click.echo(f"The report is {out / REPORT}")
-    code = gate_code(list(_gates(sums, limits)), junit, "env audit")
+    code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
     if out:  # at the end, because --html and --junit may write into the folder
         seal_audit(out, folder, sums.digest, sign)
     return code
@@ -172,13 +172,16 @@ class TaskProgress:
         return pace(self.done, self._of or None, "tasks", time.monotonic() - self._began)
 
 
-def _gates(sums: AuditSums, limits: dict[str, float]) -> Iterator[GateResult]:
-    """Each `--fail-on` as a gate, and one for tasks that could not be read."""
+def _gates(sums: AuditSums, limits: dict[str, float], shown: Examples) -> Iterator[GateResult]:
+    """Each `--fail-on` as a gate, and one for tasks that could not be read. JUnit also gets the examples."""
     for name, share in ({"error": 0.0} | limits).items():
         found = _counted(sums, name)
         allowed = f"{100 * share:.4g}%"
         told = f"{name}: {found} of {sums.tasks} tasks, --fail-on allows {allowed}"
-        yield GateResult(f"{name} at most {allowed}", told, found <= share * sums.tasks)
+        passed = found <= share * sums.tasks
+        if not passed:  # without the examples, which are above
+            click.echo(pass_or_fail(printable(told), 0.0), err=True)
+        yield GateResult(f"{name} at most {allowed}", told, passed, () if passed else shown.of(name), said=True)
 
 
 def _counted(sums: AuditSums, name: str) -> int:

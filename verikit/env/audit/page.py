@@ -1,4 +1,4 @@
-"""One HTML page of an audit: findings by check, checks that were not run and why, and the runs as evidence.
+"""One HTML page of an audit: findings by check, checks that were not run and why, notes, and the runs as evidence.
 
 Names and contents of the audited folder are escaped. The page has no script, and its policy loads nothing.
 """
@@ -19,10 +19,11 @@ from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
 from verikit.platform.terminal import printable, quantity
 
-_FINDINGS, _NOT_RUN, _EVIDENCE = "Findings", "Not run", "Evidence"
+_FINDINGS, _NOT_RUN, _NOTES, _EVIDENCE = "Findings", "Not run", "Notes", "Evidence"
 _COLUMNS = {
     _FINDINGS: ("task", "kind", "finding", "place"),
     _NOT_RUN: ("task", "status", "needs"),
+    _NOTES: ("task", "note"),
     _EVIDENCE: ("task", "files", "command", "result", "seconds", "SHA-256 of the files"),
 }
 """The tables of a check, with their columns."""
@@ -47,6 +48,7 @@ class AuditPage:
             self._keep(_FINDINGS, check, ((record.task, one.kind, one.what, one.where) for one in result.findings))
             if result.status in ("error", "not_run"):
                 self._keep(_NOT_RUN, check, [(record.task, result.status.replace("_", " "), result.needs)])
+            self._keep(_NOTES, check, ((record.task, note) for note in result.notes))
             runs = (
                 (record.task, one.what, one.command, one.result, f"{one.seconds:g}", one.digest)
                 for one in result.evidence

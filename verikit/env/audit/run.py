@@ -163,6 +163,8 @@ class AuditSums:
     unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
     """Tasks with a check that has this status."""
     statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in EVERY_CHECK})
+    seconds: float = 0.0
+    """Of all tasks, those of an earlier command included if their records were reused."""
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tasks with a finding, by check and kind."""
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -170,6 +172,7 @@ class AuditSums:
     def add(self, record: TaskRecord) -> None:
         """Count one task."""
         self.tasks += 1
+        self.seconds += record.seconds
         self._digest.update(f"{record.task}\0{record.digest}\n".encode("utf-8", "surrogateescape"))
         found = {result.status for result in record.checks.values()}
         self.failing += "fail" in found
