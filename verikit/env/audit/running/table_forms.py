@@ -17,7 +17,7 @@ GIVEN = "-given"
 _NAMES = "select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_'"
 
 
-class Unfit(Exception):
+class NoSuchForm(Exception):
     """A database without this form."""
 
 
@@ -38,7 +38,7 @@ def views(db: sqlite3.Connection, given: bool) -> None:
         told = ", ".join(f"quote({column})" for column in columns)
         rows = db.execute(f"select {told} from {name} limit {MAX_ROWS + 1}").fetchall()
         if len(rows) > MAX_ROWS:
-            raise Unfit
+            raise NoSuchForm
         db.execute(f"alter table {name} rename to {quoted('old ' + name)}" if given else f"drop table {name}")
         values = ", ".join(f"({', '.join(row)})" for row in rows)
         shown = f"values {values}" if rows else _no_rows(columns)
@@ -48,7 +48,7 @@ def views(db: sqlite3.Connection, given: bool) -> None:
 def without_rows(db: sqlite3.Connection, given: bool) -> None:
     """Views with the columns of the tables, and no rows."""
     if not any(db.execute(f"select 1 from {name} limit 1").fetchone() for name in tables(db)):
-        raise Unfit
+        raise NoSuchForm
     for name, columns in tables(db).items():
         db.execute(f"drop table {name}")
         db.execute(f"create view {name} ({', '.join(columns)}) as {_no_rows(columns)}")
@@ -69,7 +69,7 @@ def types(db: sqlite3.Connection, given: bool) -> None:
         db.execute(f"drop table {name}")
         db.execute(f"alter table verikit_forged rename to {name}")
     if not changed:
-        raise Unfit
+        raise NoSuchForm
 
 
 def trigger(db: sqlite3.Connection, given: bool) -> None:
@@ -102,10 +102,10 @@ def main() -> None:
             db = sqlite3.connect(target, isolation_level=None)
             try:
                 if not tables(db):
-                    raise Unfit
+                    raise NoSuchForm
                 form(db, path.name.endswith(GIVEN))
                 db.execute("vacuum")
-            except (sqlite3.Error, Unfit):
+            except (sqlite3.Error, NoSuchForm):
                 target.unlink()
             finally:
                 db.close()
