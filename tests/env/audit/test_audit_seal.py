@@ -67,6 +67,8 @@ def test_the_signature_holds_for_this_report_and_key_only(tmp_path):
     for _ in range(2):  # a signature that is there is replaced
         assert audit(tmp_path, "-o", out, "--sign", mine).exception is None
     assert [verify(out, "--signers", file) for file in signers] == [0, 1]
+    assert audit(tmp_path, "-o", out).exception is None
+    assert verify(out, "--signers", signers[0]) == 0  # nothing has changed
     change(folder, "task.toml", "[agent]", "[agents]")
     assert audit(tmp_path, "-o", out).exception is None
     assert not (out / SIGNATURE).exists()  # it was of the earlier report

@@ -68,6 +68,7 @@ def audit_tasks(
         running = stack.enter_context(_running(seconds)) if run else None
         for one in found:
             yield _audited(root, one, index, kept, running)
+        kept.finish()
 
 
 def _running(seconds: float) -> RunningChecks:
@@ -255,6 +256,11 @@ class KeptRecords:
             told = {"key": f"{key} {record.digest}", "verikit": self._version, "record": record.as_dict()}
             line = strike(json.dumps(told, ensure_ascii=True)).encode() + b"\n"
             self._folder.append({_TASKS: line}, 0)
+
+    def finish(self) -> None:
+        """Make the folder independent of interruptions, so that a further audit leaves it as it is."""
+        if self._folder:
+            self._folder.finish()
 
     def _find(self, path: Path) -> None:
         """Index the position of each record. Records of another version of verikit are skipped."""
