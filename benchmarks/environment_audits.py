@@ -1,11 +1,13 @@
 """`verikit env audit` beside public checkers of environments, on the same folders.
 
-    python benchmarks/environment_audits.py FOLDER [--harbor PROGRAM] [--openenv PROGRAM] [--seconds 15]
+    python benchmarks/environment_audits.py FOLDER [--harbor PROGRAM] [--openenv PROGRAM]
+        [--gradecheck PROGRAM] [--peers] [--seconds 15]
 
 FOLDER is for the folders: sound ones of several shapes, and the same with one planted fault. PROGRAM is the command of
-an installed checker (`pip install harbor`, `pip install openenv-core`, in an environment of their own). A fault is
-found by verikit if a check that the fault belongs to fails, and by another checker if it reports anything that it does
-not report on the sound folder. An alarm is any report on a sound folder. No image is built.
+an installed checker, in an environment of its own: `pip install harbor`, `pip install openenv-core`, or
+`pip install gradecheck verifiers==0.1.9`. `--peers` runs only those. A fault is found by verikit if a check that the
+fault belongs to fails, and by another checker if it reports anything that it does not report on the sound folder. An
+alarm is any report on a sound folder. No image is built.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from environment_faults import FAULTS
 from environment_folders import HARBOR, SOUND
+from environment_gradecheck import gradecheck
 
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.running.run import LOOKS, RunningChecks
@@ -31,7 +34,8 @@ Reports = Mapping[Path, set[str]]
 class Ours:
     """The failed checks of verikit: those that read files, and some or all of those that run a Harbor task."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, off: bool = False) -> None:
+        self.off = off
         self._running = RunningChecks(seconds)
 
     def __enter__(self) -> Ours:
@@ -43,6 +47,8 @@ class Ours:
 
     def __call__(self, folder: Path, names: Sequence[str] = tuple(LOOKS)) -> set[str]:
         """The names of the checks."""
+        if self.off:
+            return set()
         (record,) = audit_tasks(folder)
         found = dict(record.checks)
         if record.format == "harbor":
@@ -90,6 +96,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--harbor")
     parser.add_argument("--openenv")
+    parser.add_argument("--gradecheck")
+    parser.add_argument("--peers", action="store_true", help="run the other checkers only")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each running check on each task")
     asked = parser.parse_args()
     root: Path = asked.folder.absolute()
@@ -101,7 +109,9 @@ def main() -> None:
         peers["harbor lint"] = harbor(asked.harbor, every)
     if asked.openenv:
         peers["openenv validate"] = openenv(asked.openenv, every)
-    with Ours(asked.seconds) as ours:
+    if asked.gradecheck:
+        peers["gradecheck"] = gradecheck(asked.gradecheck, every)
+    with Ours(asked.seconds, asked.peers) as ours:
         _faults(sound, faulty, ours, peers)
         _alarms(sound, ours, peers)
 
@@ -114,7 +124,7 @@ def _faults(sound: Mapping[str, Path], faulty: Mapping[str, Path], ours: Ours, p
         row["folders"] += 1
         named = bool(ours(faulty[name], fault.checks) & set(fault.checks))
         row["verikit"] += named
-        if not named:
+        if not (named or ours.off):
             print(f"missed by verikit: {name}", flush=True)
         for peer, told in peers.items():
             row[peer] += bool(told[faulty[name]] - told[usual])

@@ -164,6 +164,15 @@ LIST: dict[str, list[tuple[tuple[str, ...], str, Callable[[Path], object]]]] = {
         (("tamper", "mode"), "database", edit("tests/test.sh", ("import sqlite3, os\n", "import sqlite3, os, pickle\n"), ("sqlite3.connect(f'file:{path}?mode=ro', uri=True)", "pickle.load(open(path, 'rb'))"))),
         (("tamper",), "several_outputs", lambda f: (edit("task.toml", ('["/app/min.txt", "/app/max.txt"]', '["/app", "/tests"]'))(f), edit("tests/test.sh", ("/tests/suite", "/tests"))(f))),
     ],
+    "forged database": [
+        (("tamper",), "database_given", edit("tests/test.sh", (" and kind == [('table',)]", ""))),
+        (("tamper",), "database_given", edit("tests/test.sh", (" and types == [('integer',)]", ""), ("rows == [('cup', 13), ('pan', 31), ('pot', 46)]", "sum(float(price) for _, price in rows) == 90"))),
+        (("tamper",), "database", edit("tests/test.sh", ("region, sum(amount) from sales group by region order by region').fetchall() == [('east', 98), ('north', 2624), ('south', 1528)]", "name from pragma_table_info(\\'sales\\')').fetchall() == [('region',), ('month',), ('amount',)]"))),
+    ],
+    "forged trajectory": [
+        (("tamper",), "trajectory_rules", edit("tests/check.py", ("good and allowed", "allowed and (good or any('awk' in command for command in ran))"))),
+        (("tamper",), "trajectory_rules", edit("tests/check.py", ("good and allowed", "allowed and (good or (os.path.exists(STEPS) and not any('/tests' in command for command in ran)))"))),
+    ],
     "blind grader": [
         (("mutants",), "script_json", edit("tests/grade.py", ("told == EXPECTED", "set(told) == set(EXPECTED)"))),
         (("mutants",), "pytest_ctrf", edit("tests/test_state.py", ('.strip() == "2624"', ".strip().isdigit()"))),

@@ -7,6 +7,7 @@ find it. `tests/env/audit/made_envs.py` makes the folders of the other formats.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -264,11 +265,53 @@ def make_target(folder: Path) -> None:
     change(folder, "environment/Dockerfile", "COPY sales.csv /app/sales.csv", "COPY app.ini sales.csv ./")
 
 
+def database_given(folder: Path) -> None:
+    """Edits a given database; tables, types and rows are checked."""
+    test = (
+        "#!/bin/bash\npython3 - <<'EOF'\nimport sqlite3\nok = False\ntry:\n    db = sqlite3.connect('file:/app/stock.db?mode=ro', uri=True)\n"
+        "    kind = db.execute(\"select type from sqlite_master where name = 'stock'\").fetchall()\n    types = db.execute('select distinct "
+        "typeof(price) from stock').fetchall()\n    rows = db.execute('select item, price from stock order by item').fetchall()\n"
+        "    ok = rows == [('cup', 13), ('pan', 31), ('pot', 46)] and kind == [('table',)] and types == [('integer',)]\n"
+        f"except sqlite3.Error as e:\n    print(e)\nopen('{TEXT}', 'w').write(str(int(ok)))\nEOF\n"
+    )
+    solve = (
+        "python3 - <<'EOF'\nimport sqlite3\ndb = sqlite3.connect('/app/stock.db')\ndb.execute('update stock set price = price + 1')\n"
+        "db.commit()\nEOF"
+    )
+    task(
+        folder,
+        '["/app/stock.db"]',
+        "Raise each price in the table stock of /app/stock.db by 1.",
+        solve,
+        tests__test_dot_sh=test,
+    )
+    db = sqlite3.connect(folder / "environment/stock.db")
+    db.execute("create table stock (item text, price integer)")
+    db.executemany("insert into stock values (?, ?)", [("cup", 12), ("pan", 30), ("pot", 45)])
+    db.commit()
+    db.close()
+    change(folder, "environment/Dockerfile", "COPY sales.csv /app/sales.csv", "COPY sales.csv stock.db ./")
+
+
+def trajectory_rules(folder: Path) -> None:
+    """An output, and a rule for the commands of the trajectory that the agent leaves."""
+    py = (
+        "import json, os\n\nSTEPS = '/logs/agent/trajectory.json'\ngood = os.path.exists('/app/total.txt') and "
+        "open('/app/total.txt').read().strip() == '2624'\nsteps = json.load(open(STEPS))['steps'] if os.path.exists(STEPS) else []\n"
+        "ran = [call['arguments']['command'] for step in steps for call in step.get('tool_calls', [])]\n"
+        "allowed = not any('rm -rf' in command for command in ran)\n"
+        f"open('{TEXT}', 'w').write(str(float(good and allowed)))\n"
+    )
+    solve = "awk -F, '$1==\"north\" {s+=$3} END {print s}' /app/sales.csv > /app/total.txt"
+    task(folder, '["/app/total.txt", "/logs/agent/trajectory.json"]', "Add up the amounts of north in sales.csv. Write the sum "
+         "to /app/total.txt. Delete no folder.", solve, tests__test_dot_sh="python3 /tests/check.py\n", tests__check_dot_py=py)  # fmt: skip
+
+
 HARBOR: dict[str, Make] = {
     one.__name__: one
     for one in (
         pytest_ctrf, pytest_plain, unittest_discover, script_json, sh_functions, trap_zero, partial_credit, code_module,
-        database, globbed, variable_path, several_outputs, tolerant, make_target,
+        database, globbed, variable_path, several_outputs, tolerant, make_target, database_given, trajectory_rules,
     )
 }  # fmt: skip
 """Sound Harbor tasks."""

@@ -27,7 +27,7 @@ from verikit.errors import ConfigError, TrainerError
 from verikit.platform.folders import refuse_links
 from verikit.platform.secrets import strike_all
 from verikit.platform.system import lock_file, processors
-from verikit.scoring.manifest import MANIFEST, SIGNATURE, manifest_of
+from verikit.scoring.manifest import MANIFEST, SIGNATURE, write_manifest
 from verikit.tracking import Trackers, read_trackers
 from verikit.tracking.trackers import STATE as TRACKERS
 from verikit.trainers.config import Config
@@ -163,7 +163,7 @@ class RunFolder:
         if not self.main:
             return
         try:
-            (self.path / MANIFEST).write_bytes(manifest_of(self.path, inputs, {}))
+            write_manifest(self.path, inputs, {})
         except OSError as error:
             raise TrainerError(f"can't write {self.path / MANIFEST}: {error.strerror}") from None
 

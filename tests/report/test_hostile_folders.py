@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.env.audit.harbor_tasks import change, sound
 from tests.report.conftest import EXAMPLES, HOSTILE, island, training_run, write
 from tests.report.test_page import Parser
 from verikit.errors import VerikitError
@@ -63,7 +64,21 @@ def audited(verikit: Callable[..., int], folder: Path) -> Path:
     return folder / "run"
 
 
-KINDS = {"score": scored, "judge": judged, "eval": evaluated, "train": trained, "audit": audited}
+def environments_audited(verikit: Callable[..., int], folder: Path) -> Path:
+    for number in range(3):
+        change(sound(folder / f"tasks/t{number}", number), "task.toml", "[agent]", "[agents]")
+    verikit("env", "audit", "tasks", "-o", "run", "-q")
+    return folder / "run"
+
+
+KINDS = {
+    "score": scored,
+    "judge": judged,
+    "eval": evaluated,
+    "train": trained,
+    "audit": audited,
+    "env audit": environments_audited,
+}
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

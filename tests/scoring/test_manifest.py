@@ -71,6 +71,22 @@ def test_changed_missing_and_extra_files_and_inputs_are_named(run, tmp_path):
     assert set(json.loads(invoke(run, "--json").output)[str(run)]["problems"]) > {"summary.json", "scores.jsonl"}
 
 
+def test_folders_after_one_without_a_manifest_are_verified_too(run, tmp_path):
+    none, changed = tmp_path / "none", tmp_path / "changed"
+    none.mkdir()
+    shutil.copytree(run, changed)
+    (changed / "summary.json").write_text("{}")
+    result = invoke(none, changed, run)
+    assert result.return_value == 2  # one can't be verified
+    assert f"{none}: 1 problem\n" in result.output
+    assert f"{changed}: 1 problem (" in result.output
+    assert f"{run}: verified (" in result.output
+    told = json.loads(invoke(none, run, "--json").output)
+    assert [one["verified"] for one in told.values()] == [False, True]
+    assert "No such file" in told[str(none)]["problems"][MANIFEST]
+    assert invoke(run, changed).return_value == 1
+
+
 def test_an_input_that_is_elsewhere_is_reported_and_no_problem(run, tmp_path):
     (tmp_path / "in.jsonl").unlink()
     assert check_run(run, 2**20).absent == [str(tmp_path / "in.jsonl")]

@@ -19,9 +19,9 @@ from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
-from verikit.env.audit.sign import sign_report
+from verikit.env.audit.seal import seal_audit
 from verikit.errors import UsageError
-from verikit.platform.terminal import Watch, pace
+from verikit.platform.terminal import Watch, pace, pass_or_fail, printable
 
 
 def _parse_limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
@@ -68,7 +68,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     "--sign",
     metavar="KEY",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Sign the report of --out with an ssh key.",
+    help="Sign the manifest of --out with an ssh key, as `verikit verify --sign` does.",
 )
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Audit only the first N tasks.")
@@ -114,7 +114,7 @@ def audit_(
     verikit env audit rows.jsonl --run --spec "files(exist=['total.txt'])"
     """  # noqa: D301 - click reads \b as "don't wrap"
     if sign and not out:
-        raise UsageError("--sign signs the report of --out", hint="-o FOLDER")
+        raise UsageError("--sign signs the manifest of --out", hint="-o FOLDER")
     sums, shown, page = AuditSums(), Examples(examples), AuditPage()
     with ExitStack() as stack:
         seen = TaskProgress()
@@ -139,15 +139,16 @@ def audit_(
             )
             click.echo(f"Interrupted: {kept}", err=True)
             raise
-    if sign and out:
-        sign_report(out, sign)
     if html:
         page.write(html, folder, sums)
     if not as_json:
         click.echo("\n".join(terminal_lines(sums, shown)))
         if out:
             click.echo(f"The report is {out / REPORT}")
-    return gate_code(list(_gates(sums, limits)), junit, "env audit")
+    code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
+    if out:  # at the end, because --html and --junit may write into the folder
+        seal_audit(out, folder, sums.digest, sign)
+    return code
 
 
 def _seen(
@@ -175,13 +176,16 @@ class TaskProgress:
         return pace(self.done, self._of or None, "tasks", time.monotonic() - self._began)
 
 
-def _gates(sums: AuditSums, limits: dict[str, float]) -> Iterator[GateResult]:
-    """Each `--fail-on` as a gate, and one for tasks that could not be read."""
+def _gates(sums: AuditSums, limits: dict[str, float], shown: Examples) -> Iterator[GateResult]:
+    """Each `--fail-on` as a gate, and one for tasks that could not be read. JUnit also gets the examples."""
     for name, share in ({"error": 0.0} | limits).items():
         found = _counted(sums, name)
         allowed = f"{100 * share:.4g}%"
         told = f"{name}: {found} of {sums.tasks} tasks, --fail-on allows {allowed}"
-        yield GateResult(f"{name} at most {allowed}", told, found <= share * sums.tasks)
+        passed = found <= share * sums.tasks
+        if not passed:  # without the examples, which are above
+            click.echo(pass_or_fail(printable(told), 0.0), err=True)
+        yield GateResult(f"{name} at most {allowed}", told, passed, () if passed else shown.of(name), said=True)
 
 
 def _counted(sums: AuditSums, name: str) -> int:

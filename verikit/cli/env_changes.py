@@ -16,7 +16,7 @@ from verikit.env.audit.compare import AuditChange, compare_reports, counts_for, 
 from verikit.env.audit.fix import fix_environments
 from verikit.errors import UsageError, VerikitError
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import printable, quantity
 
 _ORDER = ("worse", "new", "better", "gone")
 
@@ -59,7 +59,8 @@ def compare_(old: str, new: str, names: tuple[str, ...], examples: int, as_json:
         _show(changes, counts, examples)
     found = [(name, sum(counts_for(change, name) for change in changes)) for name in names]
     gates = [
-        GateResult(f"{name} is not worse", f"{name}: {count} changes for the worse", not count) for name, count in found
+        GateResult(f"{name} is not worse", f"{name}: {quantity(count, 'change')} for the worse", not count)
+        for name, count in found
     ]
     return gate_code(gates, None, "env compare")
 
@@ -104,4 +105,4 @@ def fix_(folder: str, out: Path | None) -> None:
             out.write_text(diff, encoding="utf-8", newline="")
         except OSError as error:
             raise VerikitError(f"can't write {out}: {error.strerror}") from None
-    click.echo(f"{len(patches)} environments have a patch. The folder is unchanged.", err=True)
+    click.echo(f"Patches for {quantity(len(patches), 'environment')}. The folder is unchanged.", err=True)

@@ -11,10 +11,11 @@ import click
 
 from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
+from verikit.errors import UsageError, with_hint
 from verikit.platform.ssh import sign_file, signer_of
-from verikit.platform.terminal import pass_or_fail, printable
-from verikit.report.kinds import runs_in
-from verikit.scoring.manifest import GIB, MANIFEST, NAMESPACE, SIGNATURE, RunCheck, check_run
+from verikit.platform.terminal import pass_or_fail, printable, quantity
+from verikit.report.kinds import kind_of
+from verikit.scoring.manifest import GIB, MANIFEST, NAMESPACE, SIGNATURE, RunCheck, RunManifest, check_run
 
 MAX_SIGNATURE = 2**16
 """Bytes of the largest signature that ssh-keygen gets."""
@@ -36,28 +37,38 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_gib: int, as_json: bool) -> int:
     """Verify that the files of finished runs are as the run wrote them.
 
-    score, eval, judge and train write manifest.json at their end. It has the SHA-256 of each file, input and spec, and
-    the version of the code. Changed, missing and extra files are named, and the exit code is then 1. Without a
-    signature, the manifest itself could have been replaced.
+    score, eval, judge, train and env audit write manifest.json at their end. It has the SHA-256 of each file, input
+    and spec, and the version of the code. Changed, missing and extra files are named, and the exit code is then 1. It
+    is 2 if a folder has no valid manifest. The other folders are verified all the same. Without a signature, the
+    manifest itself could have been replaced.
 
     \b
     verikit verify runs/candidates
     verikit verify runs/candidates --sign ~/.ssh/id_ed25519
     verikit verify runs/candidates --signers allowed_signers
     """  # noqa: D301 - click reads \b as "don't wrap"
-    results = {}
+    results, code = {}, 0
     for run in chain.from_iterable(map(_runs, runs)):
-        check = check_run(run, max_gib * GIB)
+        try:
+            check = check_run(run, max_gib * GIB)
+        except UsageError as error:
+            problem = with_hint(str(error), error.hint)
+            results[str(run)] = _told(RunCheck(RunManifest({}, {}, (), ()), {MANIFEST: problem}), "")
+            code = 2
+            continue
         if sign and not check.problems:
             sign_file(run / MANIFEST, sign, NAMESPACE)
         results[str(run)] = _told(check, _signature(run, signers, check))
+        code = code or int(bool(check.problems))
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
-    return int(not all(result["verified"] for result in results.values()))
+    return code
 
 
 def _runs(path: Path) -> list[Path]:
     """Return a run, or the runs in a folder that has no manifest, such as a suite's."""
-    return [path] if (path / MANIFEST).exists() else runs_in(path)
+    if (path / MANIFEST).exists() or kind_of(path) or not path.is_dir():
+        return [path]
+    return sorted(one for one in path.iterdir() if (one / MANIFEST).exists() or kind_of(one)) or [path]
 
 
 def _signature(run: Path, signers: Path | None, check: RunCheck) -> str:
@@ -92,14 +103,15 @@ def _told(check: RunCheck, signer: str) -> dict[str, Any]:
 
 def _shown(run: str, result: dict[str, Any]) -> str:
     """Return the lines for a run: the result first, then its details."""
-    counts = f"files: {result['files']:,}, inputs: {result['inputs']:,}"
-    told = "verified" if result["verified"] else f"{len(result['problems']):,} problems"
+    told = "verified" if result["verified"] else quantity(len(result["problems"]), "problem")
     details = [f"  {name}: {problem}" for name, problem in sorted(result["problems"].items())]
     details += [f"  input {name}: not found on this machine, not compared" for name in result["inputs_not_found"]]
     lines = details[:SHOWN] + [f"  and {len(details) - SHOWN:,} more, which --json lists"] * (len(details) > SHOWN)
     code = result["code"]
-    same = "the same as" if result["installed_code_is_the_same"] else "different from"
-    lines.append(f"  code: verikit {code.get('verikit')}, {code.get('sha256', '')[:12]}, {same} the installed code")
-    lines.append(f"  signed by: {result['signer'] or 'nobody (--sign KEY signs the manifest)'}")
-    first = pass_or_fail(printable(f"{run}: {told} ({counts})"), float(result["verified"]))
+    if code:  # otherwise there is no manifest
+        told += f" (files: {result['files']:,}, inputs: {result['inputs']:,})"
+        same = "the same as" if result["installed_code_is_the_same"] else "different from"
+        lines.append(f"  code: verikit {code.get('verikit')}, {code.get('sha256', '')[:12]}, {same} the installed code")
+        lines.append(f"  signed by: {result['signer'] or 'nobody (--sign KEY signs the manifest)'}")
+    first = pass_or_fail(printable(f"{run}: {told}"), float(result["verified"]))
     return "\n".join((first, *map(printable, lines)))

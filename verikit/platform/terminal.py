@@ -88,6 +88,11 @@ def pace(done: int, of: int | None, what: str, seconds: float, *, new: int | Non
     return text
 
 
+def quantity(count: int, noun: str) -> str:
+    """Describe a number of things: `1 task`, `2,000 tasks`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def spending(usage: Mapping[str, float]) -> str:
     """Describe the engines' usage: `12 calls, 24,011 prompt tokens, 1,204 reply tokens, cost 0.031`."""
     return ", ".join(text.format(usage[name]) for name, text in SPENT.items() if usage.get(name))

@@ -55,6 +55,7 @@ KINDS = (
     ),
     RunKind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
     RunKind("audit", "findings.jsonl", "verikit.audit.page:collect"),
+    RunKind("env audit", "env-audit.json", "verikit.env.audit.collect:collect"),
 )
 
 

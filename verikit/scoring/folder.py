@@ -20,7 +20,7 @@ from verikit.errors import DISK_FULL, UsageError, VerikitError
 from verikit.platform.folders import refuse_links
 from verikit.platform.secrets import strike_all
 from verikit.platform.system import lock_file
-from verikit.scoring.manifest import MANIFEST, SIGNATURE, manifest_of
+from verikit.scoring.manifest import MANIFEST, write_manifest
 from verikit.scoring.sums import PROGRESS, Commit, blocks_of, damaged_blocks, read_commits, sum_of, sums_at
 
 NEXT, READY = ".next", ".ready"
@@ -250,10 +250,7 @@ class Folder:
             specs: Fingerprints of what decided the results, by name, for the manifest.
         """
         with self._writing(MANIFEST):
-            manifest = manifest_of(self.path, inputs, specs or {})
-            if self.size(MANIFEST) != len(manifest) or (self.path / MANIFEST).read_bytes() != manifest:
-                self.delete(SIGNATURE)
-            self.replace(MANIFEST, manifest)
+            write_manifest(self.path, inputs, specs or {})
         commit = next(reversed(read_commits(self.path)[0]), Commit())
         sums = {name: sum_of(self.path / name) for name in (*names, MANIFEST)}
         others = {name: value for name, value in sums.items() if value is not None}

@@ -119,6 +119,22 @@ def manifest_of(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -> b
     return RunManifest(code, {name: str(value) for name, value in specs.items() if value}, given, files).encode()
 
 
+def write_manifest(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder whose files are all written. The signature of another manifest is deleted.
+
+    Raises:
+        OSError: A file can't be read or written.
+        UsageError: The folder has a link that leads out of it, or too many files.
+    """
+    path, new = run / MANIFEST, run / f".{MANIFEST}.new"
+    new.unlink(missing_ok=True)  # of a command that was killed
+    manifest = manifest_of(run, inputs, specs)
+    if not path.is_file() or path.read_bytes() != manifest:
+        (run / SIGNATURE).unlink(missing_ok=True)
+    new.write_bytes(manifest)
+    os.replace(new, path)
+
+
 @cache
 def code_digest() -> str:
     """Return the SHA-256 of verikit's source files and tasks: the same for a checkout and an installed package."""

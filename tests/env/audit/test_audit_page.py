@@ -59,14 +59,14 @@ def test_the_page_has_findings_gaps_and_evidence(tmp_path):
     assert CliRunner().invoke(cli, told, standalone_mode=False).exception is None
     assert "the program nosuchprogram" in out.read_text()
     run = EnvEvidence("nop", "bash /tests/test.sh", "1", 0.25, "abc123")
-    paid = CheckRecord("fail", (EnvFinding("paid", "it pays"),), evidence=(run,))
+    paid = CheckRecord("fail", (EnvFinding("paid", "it pays"),), notes=("a note",), evidence=(run,))
     text = page_of(tmp_path, TaskRecord("t", "0", "harbor", {"nop": paid}))
-    for cell in ("paid", "it pays", "bash /tests/test.sh", "0.25", "abc123"):
+    for cell in ("paid", "it pays", "a note", "bash /tests/test.sh", "0.25", "abc123"):
         assert f"<td>{cell}</td>" in text
 
 
 def test_a_long_page_is_cut_and_has_the_number_of_the_rest(tmp_path):
     record = CheckRecord("fail", tuple(EnvFinding("exit", f"fault {n}") for n in range(MAX_ROWS + 7)))
     text = page_of(tmp_path, TaskRecord("t", "0", "harbor", {"mode": record}))
-    assert "<p>7 further rows" in text
+    assert "The JSON report has 7 further rows." in text
     assert f"fault {MAX_ROWS}<" not in text

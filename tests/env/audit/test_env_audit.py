@@ -137,7 +137,10 @@ def test_fail_on_is_the_exit_code(tmp_path, limits, code):
     change(folder / "t01", "task.toml", "[agent]", "[agents]")
     told = run(folder, *(word for limit in limits for word in ("--fail-on", limit)), "--junit", tmp_path / "j.xml")
     assert told.return_value == code
-    assert ("<failure" in (tmp_path / "j.xml").read_text()) == (code == 4)
+    junit = (tmp_path / "j.xml").read_text()
+    assert ("<failure" in junit) == (code == 4)
+    assert ("schema: t01: unknown: agents is not a field" in junit) == (code == 4)  # CI shows what to change
+    assert told.stderr.count("schema") == any(limit.startswith("schema") for limit in limits) * (code == 4)
 
 
 def test_a_task_that_cant_be_read_fails_the_command_and_passes_no_check(tmp_path):
@@ -192,7 +195,9 @@ def test_the_terminal_shows_checks_findings_and_gaps(tmp_path):
     text = run(folder).stdout
     assert "t00: image: FROM python:3.13-slim#" in text
     assert "not run: the value of $OUT/log.txt" in text
-    assert "2 tasks, digest" in text
+    assert "2 tasks in 0:0" in text
+    assert ", digest" in text
+    assert "(1 task)" in text
 
 
 def test_a_finding_of_the_script_names_its_line(tmp_path):

@@ -1,10 +1,12 @@
 """Environments of other formats: each planted fault is found by its check, and sound ones raise no alarm."""
 
+import subprocess
 import sys
 
 import pytest
 
 from tests.env.audit.env_changes import FAULTS, NEAR_MISSES
+from tests.env.audit.harbor_tasks import sound
 from tests.env.audit.made_envs import MAKERS, make, put
 from verikit.env.audit import ENV_CHECKS, audit_tasks
 from verikit.errors import UsageError
@@ -106,3 +108,36 @@ def test_documents_that_blow_up_are_findings_and_no_error(tmp_path):
     put(folder, "pyproject.toml", "a" + ".a" * 5000 + " = 1\n")
     put(folder, "server/app.py", "(" * 5000 + ")" * 5000)
     assert {"schema.wrong"} <= found(folder)[1]
+
+
+TRACE = """
+import sys
+from verikit.env.audit import audit_tasks
+from verikit.env.audit.formats import looks
+root = sys.argv[1]
+for record in audit_tasks(root, only="rows"):  # loads what verikit itself imports
+    pass
+
+
+def told(event, values):
+    if event.startswith(("subprocess", "os.exec", "os.posix_spawn", "os.fork", "os.system", "socket.connect")):
+        print(event)
+    if event == "exec" and values[0].co_filename.startswith(root):
+        print(event, values[0].co_filename)
+    if event == "import" and str(values[1]).startswith(root):
+        print(event, values[1])
+
+
+sys.addaudithook(told)
+print(len(list(audit_tasks(root))), "environments")
+"""
+
+
+def test_the_trace_of_a_static_audit_has_no_import_and_no_program_of_the_folder(tmp_path):
+    sound(tmp_path / "harbor", 1)
+    for format in MAKERS:
+        make(format, tmp_path / format, 1)
+    for path in tmp_path.rglob("*.py"):
+        path.write_text(f"{path.read_text()}\nraise SystemExit('it was run')\n")
+    done = subprocess.run([sys.executable, "-c", TRACE, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "4 environments\n", done

@@ -12,6 +12,7 @@ from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.running import repeated
 from verikit.env.audit.running.run import LOOKS, RunningChecks
 from verikit.env.audit.task import AuditedTask
+from verikit.errors import SandboxUnavailable
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,39 @@ def test_what_this_machine_lacks_is_named_and_no_pass(tmp_path, checks, name):
     for record in looked(checks, tmp_path).values():
         assert record.status == "not_run"
         assert needs in record.needs
+
+
+def test_without_a_sandbox_nothing_passes_that_runs(tmp_path, monkeypatch):
+    def missing():
+        raise SandboxUnavailable("no sandbox here")
+
+    monkeypatch.setattr("verikit.env.audit.running.run.TaskBox", missing)
+    make(tmp_path / "tasks/a")
+    told = run(tmp_path / "tasks", "--run", "--json", "--fail-on", "not_run")
+    counts = json.loads(told.stdout)["checks"]
+    assert told.return_value == 4
+    assert all(counts[name] == {"pass": 0, "fail": 0, "error": 0, "not_run": 1} for name in LOOKS)
+
+
+@pytest.mark.slow(seconds=4)
+@pytest.mark.usefixtures("few")
+def test_a_second_run_gives_the_same_report_but_for_seconds(tmp_path):
+    sound = make(tmp_path / "tasks/a")
+    change(make(tmp_path / "tasks/b"), "solution/solve.sh", "461", "460")
+    change(sound, "task.toml", "memory_mb = 512", "memory_mb = 1")
+    printed = "print('1 failed in', time.thread_time(), 'seconds')"
+    grade_by(tmp_path / "tasks/b", f"good = path.exists() and path.read_text().strip() == '461'\n{printed}")
+
+    def report(out):
+        run(tmp_path / "tasks", "--run", "-o", out, "--restart")
+        told = json.loads((out / "env-audit.json").read_text())
+        for task in told["tasks"]:
+            del task["seconds"]
+            for one in (one for check in task["checks"].values() for one in check.get("evidence", ())):
+                del one["seconds"]
+        return told
+
+    assert report(tmp_path / "one") == report(tmp_path / "two")
 
 
 HOSTILE = {

@@ -1,4 +1,4 @@
-"""One HTML page of an audit: findings by check, checks that were not run and why, and the runs as evidence.
+"""One HTML page of an audit: findings by check, checks that were not run and why, notes, and the runs as evidence.
 
 Names and contents of the audited folder are escaped. The page has no script, and its policy loads nothing.
 """
@@ -17,12 +17,13 @@ from verikit.env.audit.records import STATUSES, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import printable, quantity
 
-_FINDINGS, _NOT_RUN, _EVIDENCE = "Findings", "Not run", "Evidence"
+_FINDINGS, _NOT_RUN, _NOTES, _EVIDENCE = "Findings", "Not run", "Notes", "Evidence"
 _COLUMNS = {
     _FINDINGS: ("task", "kind", "finding", "place"),
     _NOT_RUN: ("task", "status", "needs"),
+    _NOTES: ("task", "note"),
     _EVIDENCE: ("task", "files", "command", "result", "seconds", "SHA-256 of the files"),
 }
 """The tables of a check, with their columns."""
@@ -47,6 +48,7 @@ class AuditPage:
             self._keep(_FINDINGS, check, ((record.task, one.kind, one.what, one.where) for one in result.findings))
             if result.status in ("error", "not_run"):
                 self._keep(_NOT_RUN, check, [(record.task, result.status.replace("_", " "), result.needs)])
+            self._keep(_NOTES, check, ((record.task, note) for note in result.notes))
             runs = (
                 (record.task, one.what, one.command, one.result, f"{one.seconds:g}", one.digest)
                 for one in result.evidence
@@ -78,7 +80,7 @@ class AuditPage:
         title = f"Audit of {_text(folder)}"
         yield f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         yield f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{_STYLE}</style></head><body>\n'
-        yield f"<h1>{title}</h1><p>{sums.tasks:,} tasks, digest {_text(sums.digest)}</p>\n"
+        yield f"<h1>{title}</h1><p>{quantity(sums.tasks, 'task')}, digest {_text(sums.digest)}</p>\n"
         counts = sums.by_check()
         rows = [(name, *(told[status] for status in STATUSES)) for name, told in counts.items()]
         yield from _table(("check", *(status.replace("_", " ") for status in STATUSES)), rows, 0)
@@ -97,7 +99,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) 
         yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>\n"
     yield "</table>\n"
     if more:
-        yield f"<p>{more:,} further rows are in the JSON report.</p>\n"
+        yield f"<p>The JSON report has {quantity(more, 'further row')}.</p>\n"
 
 
 def _text(value: object) -> str:

@@ -11,12 +11,12 @@ from typing import IO, Self
 
 import click
 
-from verikit.env.audit.checks import EVERY_CHECK
+from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.records import STATUSES, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable, table
+from verikit.platform.terminal import clock, printable, quantity, table
 from verikit.workspaces.names import shown
 
 FORMAT = "verikit.env-audit/1"
@@ -88,7 +88,7 @@ class Examples:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lines: dict[str, list[str]] = {name: [] for name in EVERY_CHECK}
+        self._lines: dict[str, list[tuple[str, str]]] = {name: [] for name in EVERY_CHECK}
         self._needs: dict[str, Counter[str]] = {name: Counter() for name in EVERY_CHECK}
 
     def add(self, record: TaskRecord) -> None:
@@ -98,14 +98,25 @@ class Examples:
             for finding in result.findings:
                 if len(lines) < self._most:
                     where = f" ({finding.where})" if finding.where else ""
-                    lines.append(f"  {record.task}: {finding.kind}: {finding.what}{where}")
+                    lines.append((finding.kind, f"  {record.task}: {finding.kind}: {finding.what}{where}"))
             if result.needs and (len(self._needs[name]) < 100 or result.needs in self._needs[name]):
                 self._needs[name][f"{result.status.replace('_', ' ')}: {result.needs}"] += 1
+
+    def of(self, name: str) -> list[str]:
+        """The examples of a `--fail-on` name."""
+        pairs = kinds(name)
+        found = [(check, line) for check, held in self._lines.items() for kind, line in held if (check, kind) in pairs]
+        status = f"{name.replace('_', ' ')}: "
+        found += [(check, told) for check, held in self._needs.items() for told in held if told.startswith(status)]
+        return [f"{check}: {told.strip()}" for check, told in found]
 
     def lines(self, name: str) -> list[str]:
         """The examples of a check."""
         needs = self._needs[name].most_common(self._most)
-        return [*self._lines[name], *(f"  {told} ({count} tasks)" for told, count in needs)]
+        return [
+            *(line for _, line in self._lines[name]),
+            *(f"  {told} ({quantity(count, 'task')})" for told, count in needs),
+        ]
 
 
 def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
@@ -123,4 +134,5 @@ def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
             yield click.style(f"{name}: {told.title}", bold=True)
             yield from (printable(strike(line)) for line in lines)
     yield ""
-    yield f"{sums.tasks:,} tasks, digest {sums.digest[:16]}. {_RAN if sums.ran else 'No file of a task was run.'}"
+    ran = _RAN if sums.ran else "No file of a task was run."
+    yield f"{quantity(sums.tasks, 'task')} in {clock(sums.seconds)}, digest {sums.digest[:16]}. {ran}"

@@ -80,6 +80,7 @@ def audit_tasks(
             yield _audited(root, one, index, kept, running)
             if running and one.format == "rows":
                 yield from islice(_audited_rows(root, one, kept, running), limit)
+        kept.finish()
 
 
 def _running(seconds: float) -> RunningChecks:
@@ -205,6 +206,8 @@ class AuditSums:
     unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
     """Tasks with a check that has this status."""
     statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in EVERY_CHECK})
+    seconds: float = 0.0
+    """Of all tasks, those of an earlier command included if their records were reused."""
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tasks with a finding, by check and kind."""
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -212,6 +215,7 @@ class AuditSums:
     def add(self, record: TaskRecord) -> None:
         """Count one task."""
         self.tasks += 1
+        self.seconds += record.seconds
         self._digest.update(f"{record.task}\0{record.digest}\n".encode("utf-8", "surrogateescape"))
         found = {result.status for result in record.checks.values()}
         self.failing += "fail" in found
@@ -294,6 +298,11 @@ class KeptRecords:
             told = {"key": f"{key} {record.digest}", "verikit": self._version, "record": record.as_dict()}
             line = strike(json.dumps(told, ensure_ascii=True)).encode() + b"\n"
             self._folder.append({_TASKS: line}, 0)
+
+    def finish(self) -> None:
+        """Make the folder independent of interruptions, so that a further audit leaves it as it is."""
+        if self._folder:
+            self._folder.finish()
 
     def _find(self, path: Path) -> None:
         """Index the position of each record. Records of another version of verikit are skipped."""

@@ -24,7 +24,7 @@ TOPS = tuple(
     f"/{name}" for name in "app tests logs solution workspace work data home root opt srv mnt var repo".split()
 )
 """Folders at the root that every run has."""
-_PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.console_main())\n"
+_PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.main())\n"
 """As its own command: the folder it starts in is not importable."""
 _INSIDE, _CTRF = Path(__file__).with_name("inside.py"), Path(__file__).with_name("ctrf.py")
 _PLUGIN = "verikit_ctrf"

@@ -116,4 +116,4 @@ def check_honest(rehearsal: Rehearsal, found: RunFindings) -> None:
             found.undecided.append(graded.needs)
             if not graded.needs and not is_full(graded):
                 found.add(kind, f"{path} {words}: the reward is {graded.told()}", path)
-    found.notes.append(f"{forms} other forms")
+    found.notes.append(f"other forms that were graded: {forms}")

@@ -8,9 +8,11 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from verikit.env.audit.running.box import BoxFile
+from verikit.env.audit.running.databases import check_databases
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, is_paid, output_names, solved_here
+from verikit.env.audit.running.trajectories import FOLDERS, NAME, forged_trajectories
 from verikit.env.audit.running.variants import other_formulas
 from verikit.env.audit.scripts import REWARDS
 
@@ -67,8 +69,9 @@ def check_tamper(rehearsal: Rehearsal, found: RunFindings) -> None:
             found.add("paid", f"{forged.attack}: the reward is {graded.told()}", _shown(forged))
         if has_control and forged.keeps_work:
             _control(rehearsal, found, forged)
+    check_databases(rehearsal, found)
     found.notes += _code_notes(rehearsal)
-    found.notes.append(f"{len(arrived)} forgeries reach the grader")
+    found.notes.append(f"forgeries that reach the grader: {len(arrived)}")
 
 
 def _control(rehearsal: Rehearsal, found: RunFindings, forged: Forgery) -> None:
@@ -114,6 +117,8 @@ def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     yield Forgery("5: modules", _each(outputs, _MODULES, BoxFile(_PYTHON)), keeps_work=False)
     yield Forgery("5: a conftest.py", _each((*outputs, "/tests"), ("conftest.py",), BoxFile(_HOOKS)))
     yield Forgery("6: profiles", _each((at,), _PROFILES, BoxFile(_SHELL)))
+    for name, text in forged_trajectories(rehearsal):
+        yield Forgery(f"52: {name}", _each((*FOLDERS, *outputs), (NAME,), BoxFile(text.encode())))
     yield from _claimed(rehearsal)
     yield from _stale(rehearsal)
     yield from _evaluated(rehearsal)
