@@ -1,0 +1,103 @@
+"""Checks the fonts that a page brings: a font can draw any shape for any letter.
+
+The page's texts are drawn again in the same fonts, with wide gaps. A child of the sandbox compares each letter's shape
+with standard fonts. Only Latin letters, digits and signs are compared.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+
+from verikit.artifacts import shape
+from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.browser.sight import MOST_LETTERS, Letters
+from verikit.artifacts.readers.glyphs import SCALE
+from verikit.artifacts.readers.letters import LIGATURES
+from verikit.artifacts.shape import Shape, each, record
+from verikit.errors import WorkspaceError
+
+GLYPHS = BoxReader(
+    "verikit.artifacts.readers.glyphs", dict.fromkeys(("numpy", "pypdfium2", "PIL"), "seeing fonts of pages"), "web",
+    record({"verdicts": each(shape.text, 6 * MOST_LETTERS)}), warm=True,
+)  # fmt: skip
+_PLACES: Shape = each(each(shape.number, 6 * (MOST_LETTERS + 8)), 60_000)
+_HEIGHT, _MOST_SHEETS = 4000, 4
+"""Of a sheet of texts, in pixels of the page; and the number of sheets. Letters beyond are undecided."""
+_MOST_SHOWN = 10
+_THIN = frozenset("ijlfrtIJ!|()[]{}")
+"""Characters that honest fonts draw too differently to tell them apart."""
+FontSample = tuple[str, str]
+"""A font and a text."""
+Draw = Callable[[Sequence[FontSample], int], object]
+"""Draws texts over the page. Returns the places of their letters, for the texts that fit into a height."""
+Shoot = Callable[[dict[str, float]], bytes]
+"""Takes a screenshot of a part of the page."""
+
+
+def examine(runs: Sequence[Letters], fonts: Sequence[str], draw: Draw, shoot: Shoot) -> list[str]:
+    """Mark letters that have the shape of another letter as out of sight, and unclear ones as doubtful.
+
+    Returns:
+        The letters found with another shape, described for reasons.
+
+    Raises:
+        WorkspaceError: The page's answers have a wrong shape.
+    """
+    try:
+        told = _verdicts(list(dict.fromkeys(_samples(runs, fonts))), draw, shoot)
+    except (ValueError, IndexError) as problem:
+        raise WorkspaceError(f"the page's fonts can't be read: {problem}") from None
+    found: dict[str, None] = {}
+    for run in runs:
+        for font in run.fonts if any(run.seen) else ():
+            verdicts = told.get((fonts[font], run.text)) or ["?"] * len(run.text)
+            for at, (letter, verdict) in enumerate(zip(run.text, verdicts, strict=False)):
+                if not verdict or letter.isspace() or _is_allowed(run.text, at, verdict):
+                    continue
+                if verdict in "?+":
+                    run.doubts.add(at)
+                elif run.seen[at]:
+                    found[f"a font of the page draws {letter!r} as {verdict!r}"] = None
+                    run.seen[at] = False
+    return list(found)[:_MOST_SHOWN]
+
+
+def _samples(runs: Sequence[Letters], fonts: Sequence[str]) -> Iterator[FontSample]:
+    for run in runs:
+        if any(seen and not letter.isspace() for letter, seen in zip(run.text, run.seen, strict=False)):
+            yield from ((fonts[font], run.text) for font in run.fonts)
+
+
+def _verdicts(samples: list[FontSample], draw: Draw, shoot: Shoot) -> dict[FontSample, list[str]]:
+    told: dict[FontSample, list[str]] = {}
+    for _ in range(_MOST_SHEETS):
+        rest = samples[len(told) :]
+        if not rest:
+            break
+        drawn = list(zip(rest, _PLACES(draw(rest, _HEIGHT)), strict=False))
+        height = min(max((max(places[3::6], default=0.0) for _, places in drawn), default=0.0) + 8, _HEIGHT)
+        picture = shoot({"x": 0, "y": 0, "width": 1280, "height": max(round(height), 8), "scale": SCALE})
+        letters = [[letter, *places[6 * at : 6 * at + 6]] for (_, text), places in drawn
+                   for at, letter in enumerate(text[: len(places) // 6])]  # fmt: skip
+        verdicts = iter(observe(GLYPHS, [picture], {"letters": letters})["verdicts"])
+        told |= {sample: [next(verdicts, "?") for _ in sample[1]] for sample, _ in drawn}
+        if not drawn:
+            break
+    return told
+
+
+def _is_allowed(text: str, at: int, verdict: str) -> bool:
+    """Whether an unusual shape of a letter is usual in honest fonts, or the letter is an icon's, for private use."""
+    if verdict == "+":
+        return _of_ligature(text, at)
+    return unicodedata.category(text[at]) == "Co" or (text[at] in _THIN and (verdict == "?" or verdict in _THIN))
+
+
+def _of_ligature(text: str, at: int) -> bool:
+    """Whether a letter is part of a usual ligature, whose letters have one shape."""
+    return any(
+        text[start : start + len(joined)] == joined
+        for joined in LIGATURES
+        for start in range(max(at - len(joined) + 1, 0), at + 1)
+    )

@@ -1,0 +1,70 @@
+"""Reads a picture of text in a page's own fonts: which letters have the shape of another letter."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from verikit.artifacts.readers import letters
+from verikit.artifacts.readers.letters import Letter
+
+SCALE = 2
+"""Pixels of the picture per pixel of the page."""
+_MOST_PIXELS = 24_000_000
+_LEAST = 64
+"""Of 255: the least darkness of ink."""
+_BEFORE = 0.3
+"""The part of an em by which a letter may begin before its place. Letters are set this far apart, and more."""
+
+
+def warm() -> None:
+    """Render the reference letters, once for all children of a fork server."""
+    letters.reference()
+
+
+def read(blobs: Sequence[bytes], request: dict[str, Any]) -> dict[str, Any]:
+    """For each letter, the one that its shape shows. Empty: itself. `?`: undecidable. `+`: joined with the next.
+
+    Args:
+        blobs: The picture, with black text on white.
+        request: `letters`: the text, left, top, right, bottom, baseline and em of each, in pixels of the page.
+    """
+    import numpy
+    from PIL import Image
+
+    with Image.open(io.BytesIO(blobs[0]), formats=("PNG",)) as picture:
+        if picture.width * picture.height > _MOST_PIXELS:
+            raise ValueError("a picture of the page is too large")
+        drawn = 255 - numpy.asarray(picture.convert("L"))
+    height = drawn.shape[0] / SCALE
+    found = [_letter(drawn, height, *one) for one in request["letters"]]
+    shown = [one for one in found if one.right > one.left]
+    told = iter(letters.verdicts(shown, letters.patterns(drawn, letters.boxes(shown), SCALE, height)) if shown else ())
+    verdicts = [next(told) if one.right > one.left else "?" for one in found]
+    return {"verdicts": ["+" if _is_joined(one) else verdict for one, verdict in zip(found, verdicts, strict=True)]}
+
+
+def _is_joined(letter: Letter) -> bool:
+    """Whether a letter's ink reaches into the gap to the next or last one, as that of a ligature."""
+    return letter.right >= letter.end - 1 / SCALE or letter.left <= letter.start + 1 / SCALE
+
+
+def _letter(
+    drawn: Any, height: float, text: str, left: float, top: float, right: float, bottom: float, baseline: float,
+    em: float,
+) -> Letter:  # fmt: skip
+    """A letter with the box of its ink."""
+    import numpy
+
+    first, last = (min(max(int((x - _BEFORE * em) * SCALE), 0), drawn.shape[1]) for x in (left, right))
+    above, below = (min(max(int(y * SCALE), 0), drawn.shape[0]) for y in (top, bottom))
+    ink = drawn[above:below, first:last] >= _LEAST
+    across, down = numpy.flatnonzero(ink.any(axis=0)), numpy.flatnonzero(ink.any(axis=1))
+    edges = [0.0, 0.0, 0.0, 0.0]
+    if len(across):
+        edges = [
+            (first + across[0]) / SCALE, height - (above + down[-1] + 1) / SCALE,
+            (first + across[-1] + 1) / SCALE, height - (above + down[0]) / SCALE,
+        ]  # fmt: skip
+    return Letter(text, *map(float, edges), first / SCALE, last / SCALE, height - baseline, em, 0, 0, 0)
