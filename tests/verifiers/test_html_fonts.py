@@ -11,7 +11,7 @@ from tests.artifacts.pages import left, need_browser
 from verikit.artifacts.browser import fonts, session, sight
 
 SEEN = "Total 422, fine: 5 - 3 = 2"
-STYLE = "<style>@font-face{{font-family:F;src:url({})}}p{{font:17px F}}{}</style>"
+STYLE = "<meta charset=utf-8><style>@font-face{{font-family:F;src:url({})}}p{{font:17px F}}{}</style>"
 
 
 def honest():
@@ -45,8 +45,8 @@ def address(font):
     return f"data:font/ttf;base64,{base64.b64encode(font).decode()}"
 
 
-def graded(page):
-    return verikit.html(visible=[SEEN]).score([left(page)])[0]
+def graded(page, seen=SEEN):
+    return verikit.html(visible=[seen]).score([left(page)])[0]
 
 
 @pytest.fixture
@@ -58,8 +58,10 @@ def _opened(monkeypatch):
 
 @pytest.mark.slow(seconds=2)
 @pytest.mark.usefixtures("_opened")
-def test_a_subset_of_an_honest_font_is_accepted():
-    score = graded(STYLE.format(address(honest()), "p{font-weight:700}") + f"<p>{SEEN}</p>")
+def test_a_subset_of_an_honest_font_is_accepted_with_letters_that_it_lacks():
+    score = graded(
+        STYLE.format(address(honest()), "p{font-weight:700}") + f"<p>{SEEN} \u2192 \u0416</p>", f"{SEEN} \u2192 \u0416"
+    )
     assert score.value == 1.0, score
 
 

@@ -24,7 +24,8 @@ GLYPHS = BoxReader(
 _PLACES: Shape = each(each(shape.number, 6 * (MOST_LETTERS + 8)), 60_000)
 _HEIGHT, _MOST_SHEETS = 4000, 4
 """Of a sheet of texts, in pixels of the page; and the number of sheets. Letters beyond are undecided."""
-_MOST_SHOWN = 10
+_MOST_SHOWN, _MOST_UNCLEAR = 10, 40
+_INSTALLED = tuple(f";font-family:{family}" for family in ("sans-serif", "serif", "monospace"))
 _THIN = frozenset("ijlfrtIJ!|()[]{}")
 """Characters that honest fonts draw too differently to tell them apart."""
 FontSample = tuple[str, str]
@@ -50,7 +51,7 @@ def examine(runs: Sequence[Letters], fonts: Sequence[str], draw: Draw, shoot: Sh
         raise WorkspaceError(f"the page's fonts can't be read: {problem}") from None
     found: dict[str, None] = {}
     for run in runs:
-        for font in run.fonts if any(run.seen) else ():
+        for font in run.fonts if any(run.seen) and run.text.strip() else ():
             verdicts = told.get((fonts[font], run.text)) or ["?"] * len(run.text)
             for at, (letter, verdict) in enumerate(zip(run.text, verdicts, strict=False)):
                 if not verdict or letter.isspace() or _is_allowed(run.text, at, verdict):
@@ -64,27 +65,48 @@ def examine(runs: Sequence[Letters], fonts: Sequence[str], draw: Draw, shoot: Sh
 
 
 def _samples(runs: Sequence[Letters], fonts: Sequence[str]) -> Iterator[FontSample]:
-    for run in runs:
-        if any(seen and not letter.isspace() for letter, seen in zip(run.text, run.seen, strict=False)):
-            yield from ((fonts[font], run.text) for font in run.fonts)
+    yield from ((fonts[font], run.text) for run in runs if any(run.seen) and run.text.strip() for font in run.fonts)
 
 
 def _verdicts(samples: list[FontSample], draw: Draw, shoot: Shoot) -> dict[FontSample, list[str]]:
     told: dict[FontSample, list[str]] = {}
     for _ in range(_MOST_SHEETS):
         rest = samples[len(told) :]
-        if not rest:
+        found = _sheet(rest, (), draw, shoot) if rest else {}
+        if not found:
             break
-        drawn = list(zip(rest, _PLACES(draw(rest, _HEIGHT)), strict=False))
-        height = min(max((max(places[3::6], default=0.0) for _, places in drawn), default=0.0) + 8, _HEIGHT)
-        picture = shoot({"x": 0, "y": 0, "width": 1280, "height": max(round(height), 8), "scale": SCALE})
-        letters = [[letter, *places[6 * at : 6 * at + 6]] for (_, text), places in drawn
-                   for at, letter in enumerate(text[: len(places) // 6])]  # fmt: skip
-        verdicts = iter(observe(GLYPHS, [picture], {"letters": letters})["verdicts"])
-        told |= {sample: [next(verdicts, "?") for _ in sample[1]] for sample, _ in drawn}
-        if not drawn:
-            break
+        told |= found
+    unclear = {(font, letter) for (font, text), verdicts in told.items()
+               for letter, verdict in zip(text, verdicts, strict=True) if verdict == "?"}  # fmt: skip
+    clear = _as_installed(sorted(unclear), draw, shoot) if unclear else set()
+    for (font, text), verdicts in told.items():
+        verdicts[:] = [
+            "" if (font, letter) in clear else verdict for letter, verdict in zip(text, verdicts, strict=True)
+        ]
     return told
+
+
+def _as_installed(unclear: Sequence[FontSample], draw: Draw, shoot: Shoot) -> set[FontSample]:
+    """The unclear letters that have the shape of an installed font: the page's own may lack them."""
+    samples = [(font + family, letter) for font, letter in unclear[:_MOST_UNCLEAR] for family in ("", *_INSTALLED)]
+    step = 1 + len(_INSTALLED)
+    pairs = [[at, at + other] for at in range(0, len(samples), step) for other in range(1, step)]
+    found = _sheet(samples, pairs, draw, shoot)
+    return {sample for sample in unclear if found.get(sample) == [""]}
+
+
+def _sheet(
+    samples: Sequence[FontSample], pairs: Sequence[Sequence[int]], draw: Draw, shoot: Shoot
+) -> dict[FontSample, list[str]]:
+    """The verdicts of the texts that fit on a sheet."""
+    drawn = list(zip(samples, _PLACES(draw(samples, _HEIGHT)), strict=False))
+    height = min(max((max(places[3::6], default=0.0) for _, places in drawn), default=0.0) + 8, _HEIGHT)
+    picture = shoot({"x": 0, "y": 0, "width": 1280, "height": max(round(height), 8), "scale": SCALE})
+    letters = [[letter, *places[6 * at : 6 * at + 6]] for (_, text), places in drawn
+               for at, letter in enumerate(text[: len(places) // 6])]  # fmt: skip
+    known = [pair for pair in pairs if max(pair) < len(letters)]
+    verdicts = iter(observe(GLYPHS, [picture], {"letters": letters, "pairs": known})["verdicts"])
+    return {sample: [next(verdicts, "?") for _ in sample[1]] for sample, _ in drawn}
 
 
 def _is_allowed(text: str, at: int, verdict: str) -> bool:

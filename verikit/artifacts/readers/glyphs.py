@@ -17,6 +17,9 @@ _LEAST = 64
 _BEFORE = 0.3
 """The part of an em by which a letter may begin before its place. Letters are set this far apart, and more."""
 
+_OTHER_SIZE, _OTHER_INK = 0.1, 0.1
+"""By how much equal letters may differ: their sides, in ems, and the mean ink of their patterns, of 1."""
+
 
 def warm() -> None:
     """Render the reference letters, once for all children of a fork server."""
@@ -29,6 +32,7 @@ def read(blobs: Sequence[bytes], request: dict[str, Any]) -> dict[str, Any]:
     Args:
         blobs: The picture, with black text on white.
         request: `letters`: the text, left, top, right, bottom, baseline and em of each, in pixels of the page.
+            `pairs`: letters by number, each with one that shows its right shape. A letter like one of these is itself.
     """
     import numpy
     from PIL import Image
@@ -42,7 +46,20 @@ def read(blobs: Sequence[bytes], request: dict[str, Any]) -> dict[str, Any]:
     shown = [one for one in found if one.right > one.left]
     told = iter(letters.verdicts(shown, letters.patterns(drawn, letters.boxes(shown), SCALE, height)) if shown else ())
     verdicts = [next(told) if one.right > one.left else "?" for one in found]
-    return {"verdicts": ["+" if _is_joined(one) else verdict for one, verdict in zip(found, verdicts, strict=True)]}
+    verdicts = ["+" if _is_joined(one) else verdict for one, verdict in zip(found, verdicts, strict=True)]
+    fields = letters.patterns(drawn, letters.boxes(found), SCALE, height) if request.get("pairs") else None
+    for number, other in request.get("pairs", ()):
+        if _are_alike(found[number], found[other], fields[number], fields[other]):
+            verdicts[number] = ""
+    return {"verdicts": verdicts}
+
+
+def _are_alike(one: Letter, other: Letter, first: Any, second: Any) -> bool:
+    """Whether two drawings of a letter have the same proportions and pattern."""
+    sides = [(each.right - each.left, each.top - each.bottom) for each in (one, other)]
+    if any(abs(a - b) > _OTHER_SIZE * one.em for a, b in zip(*sides, strict=True)) or not all(map(min, sides)):
+        return False
+    return float(abs(first - second).mean()) <= _OTHER_INK
 
 
 def _is_joined(letter: Letter) -> bool:

@@ -63,6 +63,8 @@ class Html(WorkspaceVerifier):
     """Minimum similarity of the worst block of the screenshot, 0 to 1."""
     text: str | Verifier = ""
     """The verifier (or its spec) that scores all visible text."""
+    undecided: float | None = None
+    """The value if a check depends on letters of the page's fonts whose shape cannot be identified. None: unscored."""
     name = "html"
 
     def __post_init__(self) -> None:
@@ -123,7 +125,8 @@ class Html(WorkspaceVerifier):
         if any(run.doubts for run in page.runs):
             sure = replace(page, runs=list(map(without_doubts, page.runs)))
             if self._judged(sure, visitor, sample, shot).value != score.value:
-                return Score.error("the page's fonts draw letters whose shape can't be identified")
+                reason = "the page's fonts draw letters whose shape can't be identified"
+                return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
         return score
 
     def _judged(self, page: Page, visitor: Visitor, sample: Sample, shot: ExpectedShot | None) -> Score:
