@@ -1,7 +1,7 @@
 """Checks the fonts that a page brings: a font can draw any shape for any letter.
 
 The page's texts are drawn again in the same fonts, with wide gaps. A child of the sandbox compares each letter's shape
-with standard fonts. Only Latin letters, digits and signs are compared.
+with standard fonts, and letters that these lack with the installed fonts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GLYPHS = BoxReader(
     record({"verdicts": each(shape.text, 6 * MOST_LETTERS)}), warm=True,
 )  # fmt: skip
 _PLACES: Shape = each(each(shape.number, 6 * (MOST_LETTERS + 8)), 60_000)
-_HEIGHT, _MOST_SHEETS = 4000, 4
+_HEIGHT, _MOST_SHEETS = 1500, 10
 """Of a sheet of texts, in pixels of the page; and the number of sheets. Letters beyond are undecided."""
 _MOST_SHOWN, _MOST_UNCLEAR = 10, 40
 _INSTALLED = tuple(f";font-family:{family}" for family in ("sans-serif", "serif", "monospace"))
@@ -76,8 +76,12 @@ def _verdicts(samples: list[FontSample], draw: Draw, shoot: Shoot) -> dict[FontS
         if not found:
             break
         told |= found
-    unclear = {(font, letter) for (font, text), verdicts in told.items()
-               for letter, verdict in zip(text, verdicts, strict=True) if verdict == "?"}  # fmt: skip
+    unclear = {
+        (font, letter)
+        for (font, text), verdicts in told.items()
+        for letter, verdict in zip(text, verdicts, strict=True)
+        if verdict == "?" and not letter.isascii()
+    }
     clear = _as_installed(sorted(unclear), draw, shoot) if unclear else set()
     for (font, text), verdicts in told.items():
         verdicts[:] = [

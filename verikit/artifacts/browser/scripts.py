@@ -219,7 +219,9 @@ const host = make('div', 'all: initial !important; display: block !important; po
   + 'left: 0 !important; top: 0 !important; width: 1280px !important; height: ' + most + 'px !important;'
   + 'background: #fff !important; color: #000 !important; forced-color-adjust: none !important;');
 host.popover = 'manual';
-const inside = host.attachShadow({mode: 'closed'});
+const inside = host.attachShadow({mode: 'closed'}), sheet = make('style', '');
+sheet.textContent = ':host::before, :host::after { content: none !important; display: none !important; }';
+inside.append(sheet);
 Node.prototype.appendChild.call(root(document), host);
 host.showPopover();
 const range = Document.prototype.createRange.call(document), found = [];
@@ -245,8 +247,8 @@ for (const [font, text] of samples) {
     if (rise === null) rise = box(probe)[3] - r.top;
     places.push(r.left - x0, r.top - y0, r.right - x0, r.bottom - y0, r.top - y0 + rise, em);
   }
+  if (found.length && box(line)[3] - y0 > most) break;
   found.push(places);
-  if (box(line)[3] - y0 > most) break;
 }
 return found;
 }"""

@@ -16,9 +16,8 @@ _LEAST = 64
 """Of 255: the least darkness of ink."""
 _BEFORE = 0.3
 """The part of an em by which a letter may begin before its place. Letters are set this far apart, and more."""
-
-_OTHER_SIZE, _OTHER_INK = 0.1, 0.1
-"""By how much equal letters may differ: their sides, in ems, and the mean ink of their patterns, of 1."""
+_OTHER_SIZE, _OTHER_INK = 0.1, 0.25
+"""By how much equal letters may differ: their sides, in ems, and a fraction of the ink."""
 
 
 def warm() -> None:
@@ -47,7 +46,7 @@ def read(blobs: Sequence[bytes], request: dict[str, Any]) -> dict[str, Any]:
     told = iter(letters.verdicts(shown, letters.patterns(drawn, letters.boxes(shown), SCALE, height)) if shown else ())
     verdicts = [next(told) if one.right > one.left else "?" for one in found]
     verdicts = ["+" if _is_joined(one) else verdict for one, verdict in zip(found, verdicts, strict=True)]
-    fields = letters.patterns(drawn, letters.boxes(found), SCALE, height) if request.get("pairs") else None
+    fields: Any = letters.patterns(drawn, letters.boxes(found), SCALE, height) if request.get("pairs") else ()
     for number, other in request.get("pairs", ()):
         if _are_alike(found[number], found[other], fields[number], fields[other]):
             verdicts[number] = ""
@@ -59,7 +58,7 @@ def _are_alike(one: Letter, other: Letter, first: Any, second: Any) -> bool:
     sides = [(each.right - each.left, each.top - each.bottom) for each in (one, other)]
     if any(abs(a - b) > _OTHER_SIZE * one.em for a, b in zip(*sides, strict=True)) or not all(map(min, sides)):
         return False
-    return float(abs(first - second).mean()) <= _OTHER_INK
+    return float(abs(first - second).sum()) <= _OTHER_INK * float(first.sum())
 
 
 def _is_joined(letter: Letter) -> bool:
@@ -78,10 +77,11 @@ def _letter(
     above, below = (min(max(int(y * SCALE), 0), drawn.shape[0]) for y in (top, bottom))
     ink = drawn[above:below, first:last] >= _LEAST
     across, down = numpy.flatnonzero(ink.any(axis=0)), numpy.flatnonzero(ink.any(axis=1))
-    edges = [0.0, 0.0, 0.0, 0.0]
+    x0, y0, x1, y1 = 0.0, height, 0.0, height
     if len(across):
-        edges = [
-            (first + across[0]) / SCALE, height - (above + down[-1] + 1) / SCALE,
-            (first + across[-1] + 1) / SCALE, height - (above + down[0]) / SCALE,
-        ]  # fmt: skip
-    return Letter(text, *map(float, edges), first / SCALE, last / SCALE, height - baseline, em, 0, 0, 0)
+        x0, x1 = (first + across[0]) / SCALE, (first + across[-1] + 1) / SCALE
+        y0, y1 = (above + down[0]) / SCALE, (above + down[-1] + 1) / SCALE
+    start, end = first / SCALE, last / SCALE
+    return Letter(
+        text, float(x0), float(height - y1), float(x1), float(height - y0), start, end, height - baseline, em, 0, 0, 0
+    )
