@@ -28,7 +28,7 @@ def piece(text, left=0, top=0, wide=8, high=16, **more):
     rects = [edge for at in range(len(text)) for edge in (left + at * wide, top, left + (at + 1) * wide, top + high)]
     told = {
         "text": text, "rects": rects, "ranks": [0] * len(text), "field": False, "block": 1, "owners": [],
-        "opacity": 1.0, "out": False,
+        "fonts": [], "opacity": 1.0, "out": False,
     }  # fmt: skip
     return told | more
 
@@ -36,7 +36,7 @@ def piece(text, left=0, top=0, wide=8, high=16, **more):
 def observed(*pieces, **more):
     """What the reader returns of a page with these runs."""
     told = {
-        "pieces": list(pieces), "elements": [], "clips": [], "moving": 0, "whole": True, "height": 100,
+        "pieces": list(pieces), "elements": [], "clips": [], "fonts": [], "moving": 0, "whole": True, "height": 100,
         "address": "http://localhost/index.html", "title": "",
     }  # fmt: skip
     return told | more

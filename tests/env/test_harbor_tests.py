@@ -160,15 +160,14 @@ def test_all_files_that_programs_load_on_their_own_are_known(tmp_path):
     found = agents_files(tmp_path, {**HOOKS, **dict.fromkeys(honest, "")})
     assert sorted(found.hooks) == sorted(f"/{path}" for path in HOOKS)
     assert {f"/{path}" for path in honest} <= found.files.keys()
-    assert not found.changed
 
 
-def test_a_changed_file_of_the_task_is_known(tmp_path):
+def test_a_changed_file_of_the_task_is_replaced_by_the_tasks_own(tmp_path):
     task = make(tmp_path / "task", "a shared box")
     change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv pytest.ini ./")
     put(task, "environment/pytest.ini", "[pytest]\n")
     found = agents_files(tmp_path, {"app/pytest.ini": "[pytest]\naddopts = --collect-only\n"})
-    assert found.changed
+    assert list(found.hooks) == ["/app/pytest.ini"]
     assert found.files["/app/pytest.ini"].content == b"[pytest]\n"
 
 
@@ -197,16 +196,16 @@ def test_what_the_agents_program_does_to_the_tests_has_a_value(tmp_path):
     put(task, "tests/test.sh", PYTEST)
     put(task, "tests/test_total.py", PROGRAM)
     put(task, "solution/solve.sh", "echo 'echo 461' > /app/run.sh\n")
-    change(task, "task.toml", "[verifier]\ntimeout_sec = 120.0", "[verifier]\ntimeout_sec = 2.0")
+    change(task, "task.toml", "[verifier]\ntimeout_sec = 120.0", "[verifier]\ntimeout_sec = 6.0")
     hang = {"app/run.sh": "sleep 100\n"}
     full = {"app/run.sh": "head -c 40000000 /dev/zero > /logs/verifier/x\n"}
     places = [left(tmp_path, one) for one in (hang, {**hang, "app/conftest.py": "#\n"}, full)]
     rows = [Sample("", "", workspace=one) for one in places]
-    assert [one.value for one in verikit.harbor_tests(seconds=3).score(rows)] == [0.0, 0.0, 0.0]
-    change(task, "task.toml", "timeout_sec = 2.0", "timeout_sec = 20.0")  # the task gives more than we do
-    [score] = verikit.harbor_tests(seconds=2).score(rows[:1])
-    assert score.value is None
-    assert "seconds=" in score.reason
+    assert [one.value for one in verikit.harbor_tests(seconds=9).score(rows)] == [0.0, 0.0, 0.0]
+    change(task, "task.toml", "timeout_sec = 6.0", "timeout_sec = 60.0")  # the task gives more than we do
+    [score] = verikit.harbor_tests(seconds=6).score(rows[:1])
+    assert score.value == 0.0
+    assert "time was up" in score.reason
 
 
 @pytest.mark.slow(seconds=4)
@@ -222,3 +221,26 @@ def test_unasked_files_do_not_raise_a_part_of_the_reward_and_may_lower_it(tmp_pa
     assert raised.value == 0.5
     assert lowered.value == 0.1
     assert "tox.ini" in lowered.reason
+
+
+@pytest.mark.slow(seconds=3)
+def test_an_agent_cannot_leave_itself_without_a_value(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    put(task, "tests/test.sh", "cat /app/conftest.py /app/total.txt | tail -n 1 > /logs/verifier/reward.txt\n")
+    put(task, "solution/solve.sh", "echo 1 > /app/total.txt\n")
+    change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv conftest.py ./")
+    put(task, "environment/conftest.py", "#\n")
+    half, many = {"app/total.txt": "0.5\n"}, {f"app/many/{number}": "" for number in range(1600)}
+    changed, crowded, above, below = scores(
+        tmp_path,
+        left(tmp_path, {"app/conftest.py": "0.1\n", "app/total.txt": ""}),
+        left(tmp_path, {**half, **many}),
+        left(tmp_path, {"app/total.txt": "7\n"}),
+        left(tmp_path, {"app/total.txt": "-7\n"}),
+    )
+    assert [changed.value, crowded.value, above.value, below.value] == [0.0, 0.5, 1.0, 0.0]
+    assert "do not fit" in crowded.reason
+    assert "the reward is 7" in above.reason
+    put(task, "solution/solve.sh", "echo 5 > /app/total.txt\n")
+    [score] = scores(tmp_path, left(tmp_path, half))
+    assert "from 0 to 1" in score.reason

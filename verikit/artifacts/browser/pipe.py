@@ -160,3 +160,27 @@ class BrowserPipe:
     def _gone(self) -> WorkspaceError:
         told = self._box.told()
         return WorkspaceError(f"the browser ended{': ' + told[:300] if told else ''}")
+
+
+def result_of(answer: Answer, *, by_value: bool) -> Any:
+    """The value, or the object, that a function in the page returned.
+
+    Raises:
+        Refusal: It threw an exception.
+    """
+    if "exceptionDetails" in answer:
+        raise Refusal(f"a reader of the page failed: {str(answer['exceptionDetails'])[:300]}")
+    result = answer.get("result")
+    return result.get("value") if by_value and isinstance(result, dict) else result
+
+
+def text_of(answer: Any, name: str) -> str:
+    """A string of an answer.
+
+    Raises:
+        WorkspaceError: It has none by this name.
+    """
+    told = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(told, str):
+        raise WorkspaceError(f"the browser's answer has no {name}")
+    return told

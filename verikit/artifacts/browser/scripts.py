@@ -62,7 +62,19 @@ const rank = (x, l, t, r, b) => {
   for (let y = x; y; y = y instanceof ShadowRoot ? above(y) : up(y)) if (y instanceof ShadowRoot) on = above(y);
   return Document.prototype.elementsFromPoint.call(document, (l + r) / 2, (t + b) / 2).indexOf(on);
 };
-const pieces = [], clips = [];
+const pieces = [], clips = [], fonts = new Map();
+let custom = false;
+if (final) got(Document.prototype, 'fonts')(document).forEach(
+  face => { if (got(FontFace.prototype, 'status')(face) === 'loaded') custom = true; });
+const aspects = custom ? Array.from(getComputedStyle(root(document))).filter(name => name.startsWith('font-')
+  || ['-webkit-locale', 'text-rendering', 'letter-spacing'].includes(name)) : [];
+const font = style => {
+  const told = aspects.map(name => name + ':' + style.getPropertyValue(name)).join(';');
+  if (!fonts.has(told)) fonts.set(told, fonts.size);
+  return fonts.get(told);
+};
+const others = (x, own) => ['::first-line', '::first-letter'].map(part => font(getComputedStyle(x, part)))
+  .filter(other => other !== own);
 let blocks = 0, letters = 0, nodes = 0;
 const range = Document.prototype.createRange.call(document);
 const shown = (text, transform) => transform === 'uppercase' ? text.toUpperCase()
@@ -110,9 +122,12 @@ const read = (x, from) => {
   const inline = style.display.startsWith('inline') || style.display === 'contents' || style.display === 'ruby';
   if (style.webkitBackgroundClip === 'text' && clips.length < 50) clips.push(path(x));
   const owners = marks.has(x) ? from.told.owners.concat(marks.get(x)) : from.told.owners;
+  const own = custom ? font(style) : 0;
+  const parts = inline || !custom ? from.parts : from.parts.concat(others(x, own)).slice(-20);
   const here = {
-    transform: style.textTransform,
+    transform: style.textTransform, parts,
     told: {
+      fonts: custom ? [own, ...parts] : [],
       block: inline ? from.told.block : ++blocks, owners, opacity: from.told.opacity * Number(style.opacity),
       out: style.visibility !== 'visible' || style.unicodeBidi.includes('override')
         || (style.webkitTextSecurity || 'none') !== 'none',
@@ -136,10 +151,10 @@ const read = (x, from) => {
   }
   children(x).forEach(y => read(y, here));
 };
-read(root(document), {transform: 'none', told: {block: 0, owners: [], opacity: 1, out: false}});
+read(root(document), {transform: 'none', parts: [], told: {block: 0, owners: [], fonts: [], opacity: 1, out: false}});
 const moving = Document.prototype.getAnimations.call(document).filter(a => a.playState === 'running' && a.effect
   && Number.isFinite(a.effect.getComputedTiming().endTime)).length;
-return {pieces, elements, clips, moving, whole: letters <= most && nodes <= 50000,
+return {pieces, elements, clips, fonts: Array.from(fonts.keys()), moving, whole: letters <= most && nodes <= 50000,
   height: Math.ceil(got(Element.prototype, 'scrollHeight')(root(document))),
   address: String(location.href).slice(0, 2000),
   title: String(got(Document.prototype, 'title')(document)).slice(0, 2000)};
@@ -190,6 +205,56 @@ return {x, y, empty: !(right > left && bottom > top), covered: on !== this};
 }"""
 )
 """Called on an element: scrolls it into sight; its middle, and whether a click there reaches it."""
+
+SPECIMEN = (
+    """(samples, most) => {"""
+    + _COMMON
+    + """
+const make = (name, style) => {
+  const x = Document.prototype.createElement.call(document, name);
+  x.style.cssText = style;
+  return x;
+};
+const host = make('div', 'all: initial !important; display: block !important; position: absolute !important;'
+  + 'left: 0 !important; top: 0 !important; width: 1280px !important; height: ' + most + 'px !important;'
+  + 'background: #fff !important; color: #000 !important; forced-color-adjust: none !important;');
+host.popover = 'manual';
+const inside = host.attachShadow({mode: 'closed'}), sheet = make('style', '');
+sheet.textContent = ':host::before, :host::after { content: none !important; display: none !important; }';
+inside.append(sheet);
+Node.prototype.appendChild.call(root(document), host);
+host.showPopover();
+const range = Document.prototype.createRange.call(document), found = [];
+const [x0, y0] = box(host);
+for (const [font, text] of samples) {
+  const line = make('div', font + ';color:#000;line-height:1.8;white-space:pre-wrap;'
+    + 'overflow-wrap:anywhere;padding:4px 20px');
+  if (['normal', '0px'].includes(line.style.letterSpacing) && line.style.fontVariantLigatures === 'normal') {
+    const own = line.style.fontFeatureSettings;  // gaps would switch ligatures off
+    line.style.fontFeatureSettings = '"liga", "clig", "calt"' + (own === 'normal' ? '' : ', ' + own);
+  }
+  line.style.letterSpacing = '.8em';
+  const probe = make('i', 'display:inline-block;width:0;height:1em'), words = new Text(text);
+  line.append(probe, words);
+  inside.append(line);
+  const em = box(probe)[3] - box(probe)[1], places = [];
+  let place = 0, rise = null;
+  for (const letter of text) {
+    range.setStart(words, place);
+    place += letter.length;
+    range.setEnd(words, place);
+    const r = range.getClientRects()[0] || {left: x0, top: y0, right: x0, bottom: y0};
+    if (rise === null) rise = box(probe)[3] - r.top;
+    places.push(r.left - x0, r.top - y0, r.right - x0, r.bottom - y0, r.top - y0 + rise, em);
+  }
+  if (found.length && box(line)[3] - y0 > most) break;
+  found.push(places);
+}
+return found;
+}"""
+)
+"""Gets fonts with texts, and a height. Covers the page with the texts, set apart in their fonts. Returns the left, top,
+right, bottom, baseline and em of each letter, for the texts that fit."""
 
 FOCUS = "function() { HTMLElement.prototype.focus.call(this); return true; }"
 

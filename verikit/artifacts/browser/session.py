@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.browser import scripts, sight, tree
+from verikit.artifacts.browser import fonts, scripts, sight, tree
 from verikit.artifacts.browser.box import BrowserBox
 from verikit.artifacts.browser.guard import Crash, PageGuard
-from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent
+from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent, result_of, text_of
 from verikit.artifacts.browser.site import Site, address_of
 from verikit.artifacts.browser.steps import KEYS, Aim, Step, unreachable
 from verikit.artifacts.shape import record
@@ -40,7 +40,7 @@ _PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko
 
 INK = BoxReader(
     "verikit.artifacts.readers.page", {"numpy": "seeing pages", "PIL": "seeing pages"}, "web",
-    record({"ink": shape.raw}), warm=False,
+    record({"ink": shape.raw}),
 )  # fmt: skip
 
 
@@ -59,6 +59,10 @@ class Page:
     missing: Sequence[str]
     height: int = 0
     """In pixels."""
+    fonts: Sequence[str] = ()
+    """The fonts of its texts, with their settings. Empty if it loaded no fonts."""
+    misdrawn: Sequence[str] = ()
+    """Letters that its fonts draw as other letters."""
     roles: Sequence[tuple[str, str]] = ()
     """The role and name of each element of the accessibility tree, if requested."""
     picture: bytes = b""
@@ -138,6 +142,8 @@ class Visit:
                 self._size(_HEIGHT)
                 self._run(scripts.SETTLE, [], self._world())
                 page.picture = page.shoot()
+            if page.fonts:
+                page.misdrawn = fonts.examine(page.runs, page.fonts, self._draw, self._shot)
             return page
         except Silent:
             if self._box.cpu_s() - used >= _BUSY_S:
@@ -158,21 +164,23 @@ class Visit:
         return self._pipe.call(method, self._guard.session, **parameters)
 
     def _open(self) -> None:
-        self._context = _text(self._pipe.call("Target.createBrowserContext", disposeOnDetach=True), "browserContextId")
+        self._context = text_of(
+            self._pipe.call("Target.createBrowserContext", disposeOnDetach=True), "browserContextId"
+        )
         self._pipe.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context,
                         eventsEnabled=True)  # fmt: skip
         self._pipe.call("Target.setDiscoverTargets", discover=True)
         guard = self._guard
-        guard.target = _text(
+        guard.target = text_of(
             self._pipe.call("Target.createTarget", url="about:blank", browserContextId=self._context), "targetId"
         )
-        guard.session = _text(
+        guard.session = text_of(
             self._pipe.call("Target.attachToTarget", targetId=guard.target, flatten=True), "sessionId"
         )
         for domain in ("Page", "Network", "DOM", "CSS"):
             self._call(f"{domain}.enable")
         frames = self._call("Page.getFrameTree").get("frameTree")
-        guard.frame = _text(frames.get("frame") if isinstance(frames, dict) else None, "id")
+        guard.frame = text_of(frames.get("frame") if isinstance(frames, dict) else None, "id")
         self._call("Fetch.enable", patterns=[{"urlPattern": "*"}])
         self._call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
         self._size(_HEIGHT)
@@ -290,11 +298,11 @@ class Visit:
     def _run(self, script: str, arguments: list[Any], world: int, *, by_value: bool = True) -> Any:
         answer = self._call("Runtime.callFunctionOn", functionDeclaration=script, executionContextId=world,
                             arguments=arguments, returnByValue=by_value)  # fmt: skip
-        return _result(answer, by_value=by_value)
+        return result_of(answer, by_value=by_value)
 
     def _on(self, element: str, script: str) -> Any:
         answer = self._call("Runtime.callFunctionOn", functionDeclaration=script, objectId=element, returnByValue=True)
-        return _result(answer, by_value=True)
+        return result_of(answer, by_value=True)
 
     def _read(self, *, final: bool = False) -> tuple[Page, Mapping[str, Any]]:
         given = [{"value": self._selectors}, {"value": sight.MOST_LETTERS}, {"value": final}]
@@ -309,6 +317,7 @@ class Visit:
         guard, site = self._guard, self._site
         page = Page(sight.letters(told), told["elements"], told["address"], told["title"], guard.printed,
                     guard.errors, site.outside, site.missing, told["height"])  # fmt: skip
+        page.fonts = told["fonts"]
         page.shoot = lambda: self._shot(self._clip(page.height))
         if self._roles:
             page.roles = tree.roles(self._call("Accessibility.getFullAXTree"))
@@ -328,7 +337,7 @@ class Visit:
         self._await(hope)
         self._check_workers()
         self._call("Emulation.setScriptExecutionDisabled", value=True)
-        sheet = _text(self._call("CSS.createStyleSheet", frameId=self._guard.frame), "styleSheetId")
+        sheet = text_of(self._call("CSS.createStyleSheet", frameId=self._guard.frame), "styleSheetId")
         self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=scripts.STILL)
         self._run(scripts.FREEZE, [], self._world())
         page, told = self._read(final=True)
@@ -348,6 +357,9 @@ class Visit:
             sight.uncover(page.runs)
         self._pipe.listen(0.0)
         return page
+
+    def _draw(self, samples: Sequence[fonts.FontSample], height: int) -> Any:
+        return self._run(scripts.SPECIMEN, [{"value": list(samples)}, {"value": height}], self._world())
 
     def _check_workers(self) -> None:
         for session in list(self._guard.workers):
@@ -371,7 +383,7 @@ class Visit:
         """A screenshot of the window, or of a part of the page."""
         given = {"clip": clip, "captureBeyondViewport": True} if clip else {}
         try:
-            told = _text(self._call("Page.captureScreenshot", format="png", **given), "data")
+            told = text_of(self._call("Page.captureScreenshot", format="png", **given), "data")
             return base64.b64decode(told, validate=True)
         except binascii.Error:
             raise WorkspaceError("the browser's picture of the page can't be read") from None
@@ -380,17 +392,3 @@ class Visit:
 def version(pipe: BrowserPipe) -> str:
     """The browser's version."""
     return str(pipe.call("Browser.getVersion").get("product", "")).rpartition("/")[2][:40]
-
-
-def _result(answer: Answer, *, by_value: bool) -> Any:
-    if "exceptionDetails" in answer:
-        raise Refusal(f"a reader of the page failed: {str(answer['exceptionDetails'])[:300]}")
-    result = answer.get("result")
-    return result.get("value") if by_value and isinstance(result, dict) else result
-
-
-def _text(answer: Any, name: str) -> str:
-    told = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(told, str):
-        raise WorkspaceError(f"the browser's answer has no {name}")
-    return told

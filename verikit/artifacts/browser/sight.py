@@ -16,7 +16,8 @@ _PIECE: Shape = record(
     {
         "text": shape.text, "rects": each(shape.number, 4 * (MOST_LETTERS + 8)),
         "ranks": each(shape.whole, MOST_LETTERS + 8), "field": shape.truth,
-        "block": shape.whole, "owners": each(shape.whole, 10_000), "opacity": shape.number, "out": shape.truth,
+        "block": shape.whole, "owners": each(shape.whole, 10_000), "fonts": each(shape.whole, 40),
+        "opacity": shape.number, "out": shape.truth,
     }
 )  # fmt: skip
 _ITEM: Shape = record(
@@ -26,6 +27,7 @@ _ELEMENT: Shape = record({"count": shape.whole, "items": each(_ITEM, 100)})
 SHAPE: Shape = record(
     {
         "pieces": each(_PIECE, 60_000), "elements": each(_ELEMENT, 100), "clips": each(shape.text, 50),
+        "fonts": each(shape.text, 50_000),
         "moving": shape.whole, "whole": shape.truth, "height": shape.whole, "address": shape.text,
         "title": shape.text,
     }
@@ -57,6 +59,10 @@ class Letters:
     """The number of elements on top of each letter. -1: it can't be hit at all."""
     seen: list[bool] = dataclasses.field(default_factory=list)
     field: bool = False
+    fonts: Sequence[int] = ()
+    """The fonts that may draw it, as numbers. Empty if the page loaded no fonts."""
+    doubts: set[int] = dataclasses.field(default_factory=set)
+    """Letters whose shape can't be identified."""
 
 
 def letters(observed: Observed) -> list[Letters]:
@@ -67,7 +73,8 @@ def letters(observed: Observed) -> list[Letters]:
         rects: list[float] = piece["rects"]
         boxes: list[Box] = [rects[at : at + 4] for at in range(0, len(rects) - 3, 4)]
         shown = not piece["out"] and piece["opacity"] >= _LEAST_OPACITY
-        run = Letters(text, boxes, piece["block"], set(piece["owners"]), piece["ranks"], field=piece["field"])
+        run = Letters(text, boxes, piece["block"], set(piece["owners"]), piece["ranks"])
+        run.field, run.fonts = piece["field"], piece["fonts"]
         if run.field:
             run.seen = [shown and bool(boxes) and _tall(boxes[0])] * len(text)
         elif len(boxes) == len(text):
@@ -222,6 +229,11 @@ def _overlap(one: Box, other: Box) -> bool:
     return wide > 0.5 and high > 0.5
 
 
+def without_doubts(run: Letters) -> Letters:
+    """A run whose doubtful letters are out of sight."""
+    return dataclasses.replace(run, seen=[seen and at not in run.doubts for at, seen in enumerate(run.seen)])
+
+
 def plain(text: str) -> str:
     """A string with single spaces, and none at its ends."""
     return " ".join(text.split())
@@ -311,4 +323,4 @@ def _goes_on(beside: str, edge: str) -> bool:
 
 
 __all__ = ["HIDDEN", "MOST_LETTERS", "SHAPE", "Letters", "holds", "ink_boxes", "letters", "lines", "plain", "uncover",
-           "with_ink"]  # fmt: skip
+           "with_ink", "without_doubts"]  # fmt: skip

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.env.audit.declared import agents_workdir, covers, declared_artifacts, graders_workdir, undeclared
-from verikit.env.audit.running.box import BoxFile, TaskBox
+from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, TaskBox
 from verikit.env.audit.running.rehearsal import HOMES, GradedRun, OutOfTime, Rehearsal, RehearsalLimits
-from verikit.env.audit.running.solved import is_full
+from verikit.env.audit.running.solved import TOLERANCE, is_full
 from verikit.env.audit.scripts import REWARDS
 from verikit.env.audit.task import AuditedTask, joined, table
 from verikit.errors import AgentFault, UsageError, WorkspaceError
@@ -66,6 +66,8 @@ class _Grader:
         result = rehearsal.grade(solved.files, name="oracle")
         if solved.why != "exit" or not is_full(result):
             return f"the task's own solution does not get the full reward here. Its reward is {result.told()}"
+        if (result.value or 0.0) > 1 + TOLERANCE:
+            return f"rewards must be from 0 to 1, and the task's own solution has {result.told()}"
         return ""
 
     @property
@@ -95,8 +97,8 @@ class HarborTests(WorkspaceVerifier):
     agent's box. The sandbox has the task's files, the agent's outputs and the tests. Rewards that the agent left are
     not read. The task's own solution is graded first. Samples of a task whose solution does not get the full reward
     have no value. Files that programs load on their own (`conftest.py`, `pyproject.toml`, a module named like one that
-    the tests import) can't raise the reward, unless the instruction names them. If they are changed files of the task,
-    and the reward depends on the changes, there is no value.
+    the tests import) can't raise the reward, unless the instruction names them. Files that do not fit into the sandbox
+    are left out. Rewards below 0 count as 0, and rewards above 1 as 1.
     """
 
     seconds: float = 600.0
@@ -160,15 +162,13 @@ def _of_runs(grader: _Grader, workspace: Workspace) -> Score:
     left = _agents_files(grader.rehearsal, workspace)
     run = _graded_run(grader, left.files, "trial")
     if is_full(run):
-        return Score(run.value, reason=f"the reward is {run.told()}")
+        return _told(run.value or 0.0, run, "")
     if missing := grader.gap(workspace):
         raise WorkspaceError(missing)
     value = _value(grader, run)
     if value is None:
         raise _unscored(run)
-    if left.hooks and (value > 0.0 or left.changed):
-        return _of_both(grader, left, value, run)
-    return Score(value, reason=f"the reward is {run.told()}")
+    return _of_both(grader, left, value, run) if left.hooks and value > 0.0 else _told(value, run, left.lost)
 
 
 def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Score:
@@ -176,12 +176,13 @@ def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Scor
     grader.rehearsal.begin()
     hooked = _graded_run(grader, {**left.files, **left.hooks}, "trial with hooks")
     other = _value(grader, hooked)
-    names = ", ".join(map(shown, left.hooks))
-    if left.changed and other != value:
-        raise WorkspaceError(f"the reward depends on the agent's changes of {names}"[:500])
     if other is None or other >= value:
-        return Score(value, reason=f"the reward is {run.told()}")
-    return Score(other, reason=f"the reward is {hooked.told()} because of {names}"[:500])
+        return _told(value, run, left.lost)
+    return _told(other, hooked, f" because of {', '.join(map(shown, left.hooks))}")
+
+
+def _told(value: float, run: GradedRun, why: str) -> Score:
+    return Score(min(max(value, 0.0), 1.0), reason=f"the reward is {run.told()}{why}"[:500])
 
 
 def _unscored(run: GradedRun) -> WorkspaceError:
@@ -200,9 +201,8 @@ def _graded_run(grader: _Grader, files: dict[str, BoxFile], name: str) -> Graded
 
 
 def _value(grader: _Grader, run: GradedRun) -> float | None:
-    """The reward. Without one it is 0.0 if the tests gave the task's solution its reward, in the same box."""
-    ours = run.run.needs or "--seconds" in run.needs
-    if run.value is not None or ours or not grader.has_control:
+    """The reward. Without one it is 0.0 if the tests gave the task's solution its reward, in the same box and time."""
+    if run.value is not None or run.run.needs or not grader.has_control:
         return run.value
     return 0.0
 
@@ -213,9 +213,9 @@ class _Left:
 
     files: dict[str, BoxFile]
     hooks: dict[str, BoxFile]
-    """Files that programs would load on their own, and that nobody asked for."""
-    changed: bool
-    """Whether one of them replaces a file of the task. `files` has the task's."""
+    """Files that programs would load on their own, and that nobody asked for. `files` has the task's instead."""
+    lost: str = ""
+    """For the reason: the files that are too many or too large for the box."""
 
 
 def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
@@ -231,9 +231,23 @@ def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
     for place, one in _copied(rehearsal, workspace):
         group = hooks if before.get(place) != one and is_unasked(place) else files
         group[place] = one
-    changed = hooks.keys() & before.keys()
-    files |= {place: before[place] for place in changed}
-    return _Left({path: one for path, one in files.items() if not _above(path) & files.keys()}, hooks, bool(changed))
+    files |= {place: before[place] for place in hooks if place in before}
+    fitting = _fitting(rehearsal, {path: one for path, one in files.items() if not _above(path) & files.keys()})
+    lost = [path for path in files if path not in fitting]
+    told = f". Without {len(lost)} files that do not fit into the sandbox, such as {shown(lost[0])}" if lost else ""
+    return _Left(fitting, hooks, told)
+
+
+def _fitting(rehearsal: Rehearsal, files: dict[str, BoxFile]) -> dict[str, BoxFile]:
+    """The files that fit into the box with the tests: those at the task's paths first, then the least deep ones."""
+    before, tests = rehearsal.before, rehearsal.graders_files({})
+    room, space = MAX_FILES - len(tests), MAX_BYTES - sum(len(one.content) for one in tests.values())
+    found: dict[str, BoxFile] = {}
+    for path in sorted(files, key=lambda path: (path not in before, path.count("/"), path)):
+        if len(found) < room and len(files[path].content) <= space:
+            found[path] = files[path]
+            space -= len(files[path].content)
+    return found
 
 
 def _copied(rehearsal: Rehearsal, workspace: Workspace) -> Iterator[tuple[str, BoxFile]]:

@@ -12,6 +12,7 @@ from verikit.artifacts.options import of_row
 from verikit.artifacts.shape import Shape, each, record
 from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
+from verikit.verifiers.pdf.office import rendered_part
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
 
@@ -71,6 +72,8 @@ class Docx(WorkspaceVerifier):
     """Minimum number of pictures in the document."""
     revision: bool = True
     """Whether tracked changes are allowed. False rejects them."""
+    rendered: bool = False
+    """Whether LibreOffice's rendered pages must also show the expected strings. Without it, the reason has a note."""
     name = "docx"
 
     def __post_init__(self) -> None:
@@ -87,7 +90,8 @@ class Docx(WorkspaceVerifier):
 
     def checked(self, workspace: Workspace) -> Score:
         """Check one document by these options."""
-        seen = observe(READER, [workspace.one(self.file).data()], {})
+        blob = workspace.one(self.file).data()
+        seen = observe(READER, [blob], {})
         blocks: Sequence[Block] = seen["blocks"]
         offered: dict[str, tuple[object, Callable[[], Iterator[str]]]] = {
             "text": (self.text, lambda: self._texts(blocks)),
@@ -103,8 +107,17 @@ class Docx(WorkspaceVerifier):
         parts = {name: _scored(faults()) for name, (asked, faults) in offered.items() if asked}
         if not parts:
             raise WorkspaceError("the docx verifier has nothing to check", hint='text=["…"]')
+        if self.rendered and all(part.value for part in parts.values()):
+            parts["rendered"] = rendered_part(blob, "docx", self._strings())
         failed = next((part for part in parts.values() if part.value == 0.0), None)
-        return Score(0.0 if failed else 1.0, reason=failed.reason if failed else "all checks pass", parts=parts)
+        note = f": {parts['rendered'].reason}" if "rendered" in parts else ""
+        return Score(0.0 if failed else 1.0, reason=failed.reason if failed else f"all checks pass{note}", parts=parts)
+
+    def _strings(self) -> Iterator[str]:
+        """The strings that must be visible."""
+        yield from (*self.text, *self.heading, *self.list, *self.style)
+        yield from (text for texts in self.under.values() for text in texts)
+        yield from (str(cell) for table in self.table for row in table for cell in row)
 
     def _texts(self, blocks: Sequence[Block]) -> Iterator[str]:
         yield from (f"{text!r} is not there in sight" for text in self.text if not _held(blocks, text))

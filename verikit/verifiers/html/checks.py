@@ -92,4 +92,6 @@ def requests(page: Page, allowed: bool | Sequence[str]) -> Iterator[str]:
 
 
 def _missing(page: Page) -> str:
+    if page.misdrawn:
+        return f"; {page.misdrawn[0]}"
     return f"; the workspace has no {page.missing[0][:100]!r}, which the page asks for" if page.missing else ""

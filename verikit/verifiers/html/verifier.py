@@ -9,7 +9,7 @@ from typing import Any
 from verikit.artifacts.browser.box import BrowserBox
 from verikit.artifacts.browser.pipe import BrowserPipe
 from verikit.artifacts.browser.session import INK, Page, Visit, Visitor, version
-from verikit.artifacts.browser.sight import lines
+from verikit.artifacts.browser.sight import lines, without_doubts
 from verikit.artifacts.browser.site import Site
 from verikit.artifacts.browser.steps import read_steps
 from verikit.artifacts.options import of_row
@@ -63,6 +63,8 @@ class Html(WorkspaceVerifier):
     """Minimum similarity of the worst block of the screenshot, 0 to 1."""
     text: str | Verifier = ""
     """The verifier (or its spec) that scores all visible text."""
+    undecided: float | None = None
+    """The value if a check depends on letters of the page's fonts whose shape cannot be identified. None: unscored."""
     name = "html"
 
     def __post_init__(self) -> None:
@@ -119,6 +121,15 @@ class Html(WorkspaceVerifier):
             )
         finally:
             visit.close()
+        score = self._judged(page, visitor, sample, shot)
+        if any(run.doubts for run in page.runs):
+            sure = replace(page, runs=list(map(without_doubts, page.runs)))
+            if self._judged(sure, visitor, sample, shot).value != score.value:
+                reason = "the page's fonts draw letters whose shape can't be identified"
+                return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
+        return score
+
+    def _judged(self, page: Page, visitor: Visitor, sample: Sample, shot: ExpectedShot | None) -> Score:
         parts = {name: _of(faults) for name, faults in self._faults(page, visitor)}
         if isinstance(self.text, Verifier):
             whole = replace(sample, completion="\n".join(lines(page.runs)), thoughts="", messages=())

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verikit.artifacts.box import observe
+from verikit.artifacts.office.convert import missing
 from verikit.artifacts.options import of_row
 from verikit.base import Verifier
 from verikit.errors import UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
+from verikit.verifiers.pdf.office import rendered_part
 from verikit.verifiers.pptx import slides as seen
 from verikit.verifiers.pptx.slides import READER, Found, Slide
 from verikit.workspaces import Workspace
@@ -49,6 +51,9 @@ class Pptx(WorkspaceVerifier):
     """Minimum number of visible pictures."""
     visible: bool = False
     """Whether everything must be visible: True rejects hidden slides and invisible text."""
+    rendered: bool = False
+    """Whether LibreOffice's rendered slides must also show the expected strings. They then decide undecided strings.
+    Without LibreOffice, the reason has a note."""
     undecided: float | None = None
     """The value if only a renderer can decide whether a string is visible. None: unscored."""
     name = "pptx"
@@ -72,7 +77,8 @@ class Pptx(WorkspaceVerifier):
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
         """Check one deck by these options."""
-        every: Sequence[Slide] = observe(READER, [workspace.one(self.file).data()], {})["slides"]
+        blob = workspace.one(self.file).data()
+        every: Sequence[Slide] = observe(READER, [blob], {})["slides"]
         show = [slide for slide in every if slide["shown"]]
         offered: dict[str, tuple[object, Callable[[], Score]]] = {
             "slides": (self.slides, lambda: self._count(len(show))),
@@ -91,7 +97,19 @@ class Pptx(WorkspaceVerifier):
         parts = {name: check() for name, (asked, check) in offered.items() if asked}
         if not parts:
             raise WorkspaceError("the pptx verifier has nothing to check", hint='text=["…"]')
-        return all_hold(parts)
+        if self.rendered and all(part.value for part in parts.values()):
+            parts["rendered"] = rendered_part(blob, "pptx", self._strings())
+        score = all_hold(parts)
+        if "rendered" not in parts or score.value != 1.0:
+            return score
+        return replace(score, reason=f"{score.reason}, {parts['rendered'].reason}")
+
+    def _strings(self) -> Iterator[str]:
+        """The strings that must be visible."""
+        yield from (*(() if isinstance(self.text, str | Verifier) else self.text), *self.title, *self.bullets)
+        if isinstance(self.bullets, Mapping):
+            yield from (text for texts in self.bullets.values() for text in texts)
+        yield from (str(cell) for table in self.table for row in table for cell in row)
 
     def _count(self, count: int) -> Score:
         least, most = (self.slides, self.slides) if isinstance(self.slides, int) else self.slides
@@ -151,11 +169,11 @@ class Pptx(WorkspaceVerifier):
 
     def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
         """0.0 from the first check that fails; unscored if one is doubtful."""
-        doubtful = ""
+        doubtful, renders = "", self.rendered and not missing("pptx")
         for fault, result in checks:
             if result == "no":
                 return Score(0.0, reason=fault[:300])
-            if result == "doubtful":
+            if result == "doubtful" and not renders:
                 doubtful = doubtful or fault
         return self._unclear(f"{doubtful[:200]}, or {_UNCLEAR}") if doubtful else Score(1.0)
 
