@@ -27,6 +27,8 @@ class RunVerdicts:
     kind: str
     values: dict[Key, float] = field(default_factory=dict)
     """1 if right or the first answer, 0 if wrong or the second, .5 for a tie. Unscored keys are missing."""
+    raw: dict[Key, float] = field(default_factory=dict)
+    """The values behind them, as the judge gave them: a score, or a preference for the first answer."""
     without: set[Key] = field(default_factory=set)
     """Keys without a verdict."""
     labels: dict[Key, Label] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class RunVerdicts:
         return RunVerdicts(
             self.kind,
             _only(self.values, ids),
+            _only(self.raw, ids),
             {key for key in self.without if key[0] in ids},
             _only(self.labels, ids),
             _only(self.longer, ids),
@@ -92,6 +95,7 @@ def _scores(run: Path, ranking: bool) -> RunVerdicts:
             found.without.add((row["id"], row["index"]))
         else:
             found.values[row["id"], row["index"]] = float(value >= PASS_MARK)
+            found.raw[row["id"], row["index"]] = float(value)
     return found
 
 
@@ -109,6 +113,7 @@ def _comparisons(run: Path) -> RunVerdicts:
             found.without.add(key)
         else:
             found.values[key] = _side(row["preference"])
+            found.raw[key] = float(row["preference"])
     return found
 
 
