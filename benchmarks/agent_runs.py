@@ -93,7 +93,10 @@ whether a year is a leap year | x % 4 == 0 and (x % 100 != 0 or x % 400 == 0) | 
 the sum of the digits of a number | sum(map(int, str(x))) | sum(map(int, str(x)[-3:])) | x % 9
 """
 _DRAWS = [numbers] * 5 + [word] * 3 + [natural] * 2
-TASKS = [RepairTask(*line.split(" | "), draw) for line, draw in zip(_TABLE.strip().splitlines(), _DRAWS, strict=True)]
+TASKS = []
+for _line, _draw in zip(_TABLE.strip().splitlines(), _DRAWS, strict=True):
+    _asks, _right, _partly, _broken = _line.split(" | ")
+    TASKS.append(RepairTask(_asks, _right, _partly, _broken, _draw))
 
 
 class Workbench:

@@ -179,7 +179,7 @@ def _pairs(known: Labelled, keys: Iterable[Key]) -> list[list[Pair]]:
 def _classes(
     run: RunVerdicts, labels: Mapping[Key, Label], known: Labelled, by_row: Mapping[Key, str]
 ) -> dict[str, Confusion]:
-    """The confusion by category, and by thirds of length or by which answer is longer."""
+    """The confusion by category, by evidence shown, and by thirds of length or by which answer is longer."""
     groups: defaultdict[str, list[Key]] = defaultdict(list)
     lengths = sorted(label.length for key in known.labels if (label := labels[key]).length is not None)
     thirds = [lengths[len(lengths) * i // 3] for i in (1, 2)] if len(lengths) >= 3 else []
@@ -187,6 +187,8 @@ def _classes(
         label = labels[key]
         if category := label.category or by_row.get(key):
             groups[f"category {category}"].append(key)
+        if len({*run.shown.values()}) > 1:
+            groups[f"shown {run.shown[key]}"].append(key)
         if key in run.longer:
             groups[f"the {'first' if run.longer[key] else 'second'} answer is longer"].append(key)
         elif label.length is not None and thirds:

@@ -11,6 +11,7 @@ from verikit.errors import UsageError
 from verikit.judges.match.labels import Key, Label
 from verikit.judges.match.run import VERDICTS
 from verikit.platform.folders import refuse_links
+from verikit.report.criteria import evidence_of
 from verikit.report.kinds import kind_of
 from verikit.scoring.chunk import SCORES
 from verikit.scoring.rows import read_rows
@@ -35,6 +36,8 @@ class RunVerdicts:
     """Labels in the run's own rows."""
     longer: dict[Key, bool] = field(default_factory=dict)
     """For a comparison: whether the first answer is longer."""
+    shown: dict[Key, str] = field(default_factory=dict)
+    """What the judge was shown of an agent's run."""
     models: dict[Key, tuple[str, str]] = field(default_factory=dict)
     """For a comparison: the models that gave the answers."""
 
@@ -57,6 +60,7 @@ class RunVerdicts:
             {key for key in self.without if key[0] in ids},
             _only(self.labels, ids),
             _only(self.longer, ids),
+            _only(self.shown, ids),
             _only(self.models, ids),
         )
 
@@ -90,7 +94,9 @@ def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
 def _scores(run: Path, ranking: bool) -> RunVerdicts:
     found = RunVerdicts(SCORE)
     for row in read_rows(run / SCORES):
-        value = (row["by"] if ranking else row)["value"]
+        score = row["by"] if ranking else row
+        value = score["value"]
+        found.shown[row["id"], row["index"]] = evidence_of(score.get("reason", ""))
         if value is None:
             found.without.add((row["id"], row["index"]))
         else:
