@@ -24,8 +24,9 @@ _OPEN = re.compile(
 )
 """Words of sentences that do not state the judge's own conclusion, or state two things."""
 _BETTER = re.compile(
-    r"\b(?:assistant|answer|response) ([AB12])(?:'s (?:answer|response))? is (?:the )?(?:(?!not |never |hardly |no )\w{2,12} )?(better|worse)"
-    r"(?: one| answer| response)?(?: than (?:assistant |answer |response )?[AB12])?[\s.!*]*$",
+    r"\b(?:assistant|answer|response) ([AB12])(?:'s (?:answer|response))? is (?:the )?"
+    r"(?:(?!not |never |hardly |no )\w{2,12} )?(better|worse)(?: one| answer| response)?"
+    r"(?: than (?:assistant |answer |response )?[AB12])?[\s.!*]*$",
     re.I,
 )
 _NUMBERED = re.compile(r"^\W{0,5}(?:criterion )?(\d{1,4})\W", re.I)
