@@ -14,7 +14,7 @@ from verikit.engines.openai.options import check_spec
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, EngineTimeout, VerikitError
 from verikit.judges.asking.ask import FORCED, PROBE, Record, ask, connect
-from verikit.judges.asking.contradicted import CONTRADICTED, counted_if_contradicted
+from verikit.judges.asking.contradicted import counted_if_contradicted
 from verikit.judges.asking.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Evidence, Shown, reply_shown
@@ -43,7 +43,7 @@ class Judge(TextVerifier):
     """A verifier that queries a model. The engine is loaded at its first call."""
 
     task: ClassVar[Task]
-    tallied: ClassVar[tuple[str, ...]] = (FORCED, CONTRADICTED)
+    tallied: ClassVar[tuple[str, ...]] = (FORCED,)
     sees_media = True
 
     engine: str | Engine
