@@ -6,6 +6,7 @@ from tests.judges.scripted import Scripted
 from tests.judges.test_rubric import ROWS, fence, rubric, scored
 from verikit.judges import Pair, Pairwise
 from verikit.judges.asking.contradicted import prefers_other
+from verikit.judges.match.summary import summarize
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,16 @@ def test_a_comparison_stays_a_verdict_and_is_counted():
     thinks = "<think>Answer B is better.</think>Answer A is right.\n[[A]]"
     (said,) = Pairwise(Scripted(lambda _: thinks), order="fixed").compare([Pair("x", "y", "q")])
     assert "contradicted" not in said.usage
+
+
+def test_the_summary_of_comparisons_counts_them_in_either_order():
+    def order(first, preference, reply="Answer B is better. [[A]]"):
+        return {"first": first, "preference": preference, "reply": reply, "label": "A"}
+
+    row = {"id": "1", "a": "m", "b": "n", "preference": 0.5, "reason": "", "lengths": [1, 1]}
+    orders = [order("a", 1.0), order("b", 0.0), order("b", 1.0), order("a", 0.0)]
+    rows = [row | {"orders": orders[:2]}, row | {"id": "2", "orders": orders[2:]}]
+    assert summarize(rows, {})["contradicted"] == 2
 
 
 @pytest.mark.parametrize(

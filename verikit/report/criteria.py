@@ -82,14 +82,17 @@ class CriteriaSeen:
 
     def tables(self) -> Iterator[Table]:
         """Both by criterion, the least agreement and the most noise first."""
+        columns = ("criterion", "verdicts", "agree", "kappa", "met: judge", "met: people")
         if self._labels:
             rows = sorted(self._labels.items(), key=lambda item: (item[0] != _ALL, _agreed(item[1]), item[0]))
-            columns = ("criterion", "verdicts", "agree", "kappa", "met: judge", "met: people")
             note = "of verdicts with a label; a label of several people counts as most of them say"
             yield Table("Criteria against labels", columns, [_labelled(*row) for row in rows], note)
         if len(self._shown) > 1:
-            columns = ("shown", *columns[1:])
-            yield Table("Criteria by evidence", columns, [_labelled(*row) for row in sorted(self._shown.items())])
+            yield Table(
+                "Criteria by evidence",
+                ("shown", *columns[1:]),
+                [_labelled(*row) for row in sorted(self._shown.items())],
+            )
         if self._asks:
             noise = {name: _differ(name, found) for name, found in self._asks.items()}
             order = sorted(noise, key=lambda name: (name != _ALL, -(noise[name].value or 0.0), name))
