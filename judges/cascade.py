@@ -46,8 +46,8 @@ class Cascade(Verifier, Comparer):
     """The limits of each judge but the last."""
 
     @property
-    def spenders(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The judges, each by a name of its own."""
+    def spenders(self) -> tuple[str, ...]:
+        """The judges, each by a name of its own. A summary counts the spending of each."""
         return tuple(unique_names(judge.name for judge in self.judges))
 
     @property

@@ -51,8 +51,6 @@ class Verifier(ABC):
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
     rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
     """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
-    spenders: ClassVar[tuple[str, ...]] = ()
-    """Parts whose spending a run's summary also lists separately. Their keys of `Score.usage` are `NAME cost` etc."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:

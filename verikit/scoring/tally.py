@@ -41,7 +41,8 @@ class Tally:
         self._selected = Mean()
         self._tallied = sorted({key for part in parts for key in part.tallied})
         self._rates = {name: pair for part in parts for name, pair in part.rates.items()}
-        self._spenders = list(dict.fromkeys(name for part in parts for name in part.spenders))
+        # Parts, such as the judges of a cascade, whose spending is also counted separately, under `NAME cost` etc.
+        self._spenders = list(dict.fromkeys(name for part in parts for name in getattr(part, "spenders", ())))
         self._priced = [*SPENT, *(f"{name} {key}" for name in self._spenders for key in SPENT)]
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
