@@ -159,3 +159,18 @@ def test_the_command_fits_limits_and_the_summary_counts_each_judge(tmp_path):
     assert found["low"]["limit"] < 0.5 <= found["high"]["limit"]
     summary = json.loads((tmp_path / "both" / "summary.json").read_text())
     assert summary["tallied"] == {"decided_by_column": 121, "decided_by_exact": 179}
+
+
+def test_the_summary_has_the_spending_of_each_judge():
+    from verikit.scoring.plan import ScoringPlan
+    from verikit.scoring.tally import Tally
+
+    judges = verikit.cascade(Fixed(price=0.01), Fixed(1.0, price=2.0, name="dear"), until=0.9)
+    tally = Tally(ScoringPlan(verifier="cascade"), judges)
+    tally.add(judges.score(texts(0.0, 0.5)), None, None)
+    summary = tally.summary()
+    assert summary["usage"] == {"calls": 3, "prompt_tokens": 30, "cost": 2.02}
+    assert summary["usage_by"] == {
+        "fixed": {"calls": 2, "prompt_tokens": 20, "cost": 0.02},
+        "dear": {"calls": 1, "prompt_tokens": 10, "cost": 2.0},
+    }
