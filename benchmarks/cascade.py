@@ -78,7 +78,10 @@ def line(name: str, verifier: Verifier, rows: Sequence[tuple[float, Sample]]) ->
     """Agreement, cost relative to the dear judge on every row, and the share of rows that reach each later judge."""
     scores = verifier.score([sample for _, sample in rows])
     cost = fmean(score.usage["cost"] for score in scores) / PRICE["dear"]
-    reached = [f"{who} {fmean(f'{who} cost' in score.usage for score in scores):.1%}" for who in verifier.spenders[1:]]
+    reached = [
+        f"{who} {fmean(f'{who} cost' in score.usage for score in scores):.1%}"
+        for who in getattr(verifier, "spenders", ())[1:]
+    ]
     return f"  {name:34} agreement {agreement(rows, scores):.1%}  cost {cost:.2f}  {', '.join(reached)}"
 
 
