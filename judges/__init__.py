@@ -5,6 +5,7 @@ evidence/       candidates as a judge may see them, runs of agents, answers that
 pointwise.py    a rating, or True or False against a reference
 pairwise.py     which of two answers is better, in both orders
 jury.py         several judges in parallel
+cascade.py      a cheap judge first, dearer ones if its verdict is not clear
 tournament.py   best-of-N by comparing candidates
 rubric/         points for criteria met
 rubric_synth/   rubrics made from right and wrong candidates
@@ -18,6 +19,7 @@ calibration/    `verikit calibrate`: a judge's error by labels, and rates correc
 
 from verikit.judges.asking.prompt import JudgePrompt, load_prompt, prompt_names
 from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
+from verikit.judges.cascade import Cascade, cascade
 from verikit.judges.jury import Jury, jury
 from verikit.judges.pairwise import ByScore, Comparer, Comparison, Pair, Pairwise
 from verikit.judges.pointwise import Pointwise, Reference
@@ -26,6 +28,7 @@ from verikit.judges.tournament import Halving, Knockout, Pivot, RoundRobin, Swis
 
 __all__ = [
     "ByScore",
+    "Cascade",
     "Comparer",
     "Comparison",
     "Halving",
@@ -42,6 +45,7 @@ __all__ = [
     "RoundRobin",
     "Rubric",
     "Swiss",
+    "cascade",
     "jury",
     "load_prompt",
     "prompt_names",

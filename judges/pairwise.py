@@ -21,7 +21,8 @@ from verikit.base import Verifier
 from verikit.engines import Request
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
-from verikit.judges.asking.ask import told
+from verikit.judges.asking.ask import FORCED, told
+from verikit.judges.asking.contradicted import CONTRADICTED
 from verikit.judges.asking.judge import entries_shown, failed, usage_of_shown
 from verikit.judges.asking.prompt import Task
 from verikit.judges.asking.reply import JudgeVerdict
@@ -116,6 +117,7 @@ class Pairwise(Scaled, Comparer):
 
     name = "pairwise"
     task: ClassVar[Task] = "pairwise"
+    tallied: ClassVar[tuple[str, ...]] = (FORCED, CONTRADICTED)
     prompt: str = "pairwise"
     _: KW_ONLY
     order: Order = "both"

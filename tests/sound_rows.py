@@ -245,6 +245,14 @@ ROWS: dict[str, SoundRow] = {
     "boxed": SoundRow(verikit.boxed, r"\boxed{4}"),
     "by": SoundRow(lambda: verikit.by("kind", {"a": verikit.exact()}), "4", row={"kind": "a"}),
     "cached": SoundRow(lambda: verikit.cached(verikit.answer(), 100), "4"),
+    "cascade": SoundRow(
+        lambda: verikit.cascade(
+            verikit.judge(rated("So so. [[6]]"), too_long="zero"),
+            verikit.reference_judge(rated("True"), too_long="zero"),
+            until=0.9,
+        ),
+        "It is 4.",
+    ),
     "cer": SoundRow(verikit.cer, "the cat", "the cat", needs=("jiwer",)),
     "choice": SoundRow(verikit.choice, "The answer is (B).", "B"),
     "chrf": SoundRow(verikit.chrf, "the cat", "the cat", needs=("sacrebleu",)),

@@ -64,8 +64,8 @@ OF_THEIR_OWN = {
 
 WITHOUT_GOLDS = {
     "boxed", "column", "length", "tags", "searched", "search_format",  # a form, a length or a number of the row's
-    "all_of", "by", "cached", "clip", "first_of", "gate", "length_guard", "majority", "maximum", "mean", "minimum",
-    "echo_guard", "rescue", "turns", "with_timeout",  # made of others
+    "all_of", "by", "cached", "cascade", "clip", "first_of", "gate", "length_guard", "majority", "maximum", "mean",
+    "minimum", "echo_guard", "rescue", "turns", "with_timeout",  # made of others
     "tool_calls", "trajectory", "bfcl_multi_turn",  # calls, whose near misses their own tests draw
     "genprm", "judge", "jury", "openai_grader", "pairwise", "prm", "reference_judge", "rm", "rubric",
     "step_column",  # a model decides, or a grader's own rules

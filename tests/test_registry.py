@@ -24,6 +24,7 @@ from verikit.workspaces.grading import WorkspaceVerifier
 OPTIONS = {
     "by": "by('task', {'a': exact}, default=exact)",
     "cached": "cached(exact, 100)",
+    "cascade": "cascade(judge('replay:/dev/null'), reference_judge('replay:/dev/null'), until=[0.1, None])",
     "clip": "clip(exact, 0, 0.5)",
     "column": "column('rm')",
     "cosine_length": "cosine_length(exact, 1000)",

@@ -132,10 +132,10 @@ def test_more_tags_come_from_the_environment(monkeypatch):
 # What each registered verifier reads. A new one has to be put here.
 WHOLE = {"tags", "search_format", "searched", "soft_overlong"}
 PASS_ON = {
-    "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority", "maximum",
-    "mean", "echo_guard", "rescue", "minimum", "with_timeout", "cosine_length", "tool_calls", "trajectory", "turns",
-    "bfcl_multi_turn", "docx", "files", "harbor_tests", "html", "image", "osworld", "pdf", "pptx", "service", "state",
-    "table", "xlsx",
+    "all_of", "by", "cached", "cascade", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority",
+    "maximum", "mean", "echo_guard", "rescue", "minimum", "with_timeout", "cosine_length", "tool_calls", "trajectory",
+    "turns", "bfcl_multi_turn", "docx", "files", "harbor_tests", "html", "image", "osworld", "pdf", "pptx", "service",
+    "state", "table", "xlsx",
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_match", "json_schema", "judge",

@@ -18,6 +18,7 @@ from verikit.compose.second_opinion import rescue as rescue
 from verikit.env.grading.harbor_tests import HarborTests as harbor_tests
 from verikit.errors import VerikitError as VerikitError
 from verikit.evals.call import evaluate as evaluate
+from verikit.judges.cascade import cascade as cascade
 from verikit.judges.genprm import Classifier as prm
 from verikit.judges.genprm import GenPRM as genprm
 from verikit.judges.genprm import StepColumn as step_column
@@ -115,6 +116,7 @@ __all__ = [
     'boxed',
     'by',
     'cached',
+    'cascade',
     'cer',
     'choice',
     'chrf',

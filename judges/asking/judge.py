@@ -14,6 +14,7 @@ from verikit.engines.openai.options import check_spec
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, EngineTimeout, VerikitError
 from verikit.judges.asking.ask import FORCED, PROBE, Record, ask, connect
+from verikit.judges.asking.contradicted import counted_if_contradicted
 from verikit.judges.asking.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Evidence, Shown, reply_shown
@@ -269,6 +270,8 @@ class Judge(TextVerifier):
                 retry=self.retry,
                 hold=self.structured,
             )
+            if self.task == "pairwise" and self.file.reply.labels:
+                verdicts = list(map(counted_if_contradicted, verdicts))
             if span is not None:
                 span.set_attribute("verikit.without_verdict", sum(verdict.error is not None for verdict in verdicts))
         self._record.note(verdicts, self.probe)

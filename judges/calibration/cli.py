@@ -28,7 +28,7 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
     cls=GroupedCommand,
     usual="--labels --where --earlier --fail-under --width --json",
     purposes={
-        "Labels and runs": "--ranking --exchangeable --own",
+        "Labels and runs": "--ranking --exchangeable --own --until",
     },
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=_RUN)
@@ -43,6 +43,12 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
     help="Only prompts whose row has this value. Several values must all match.",
 )
 @click.option("--exchangeable", is_flag=True, help="The judge errs alike in all categories: labels of one correct all.")
+@click.option(
+    "--until",
+    metavar="SHARE",
+    callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
+    help="Fit the limits of a cascade: verdicts beyond them agree with at least this share of labels.",
+)
 @click.option("--own", multiple=True, metavar="RUN=MODEL", help="With runs of several judges: a judge's own model.")
 @click.option(
     "--fail-under",
@@ -66,6 +72,7 @@ def calibrate_(
     earlier: Path | None,
     where: list[tuple[str, str]],
     exchangeable: bool,
+    until: float | None,
     own: tuple[str, ...],
     fail_under: float | None,
     width: float,
@@ -83,6 +90,7 @@ def calibrate_(
     verikit calibrate runs/answers --labels labels.jsonl
     verikit calibrate runs/answers --labels labels.jsonl --fail-under 80% --width 10%
     verikit calibrate runs/answers --labels labels.jsonl --where category=geometry
+    verikit calibrate runs/cheap --labels labels.jsonl --until 95%
     verikit calibrate runs/judge-gpt runs/judge-claude --own judge-gpt=gpt-mini
     """  # noqa: D301 - click reads \b as "don't wrap"
     path, *others = runs
@@ -96,7 +104,15 @@ def calibrate_(
     if where:
         every, ids = run.ids, ids_where(path, where)
         run, known = run.of(ids), _labels_of(known, ids, every)
-    found = calibrate(run, known, earlier=before, width=width, categories=categories(path), exchangeable=exchangeable)
+    found = calibrate(
+        run,
+        known,
+        earlier=before,
+        width=width,
+        categories=categories(path),
+        exchangeable=exchangeable,
+        until=until,
+    )
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
     next_step("verikit", "report", path, "--html", f"{path.resolve().name}.html", quiet=json_)
     return 0 if fail_under is None else _gate(found, fail_under, width)

@@ -19,6 +19,7 @@ from verikit.judges.calibration.corrected import (
     advise,
     corrected_rates,
 )
+from verikit.judges.calibration.limits import CascadeLimits, fit_limits
 from verikit.judges.calibration.verdicts import JUDGE, RunVerdicts, common
 from verikit.judges.match.labels import Key, Label
 from verikit.stats import Estimate, mean_interval
@@ -64,6 +65,8 @@ class Calibration:
     """The rate by verdict of each category that the labels cover, from its own labels. Empty for a single category."""
     advice: Advice | None
     """How to narrow the first interval to the target width. None if there is no rate by verdict."""
+    limits: CascadeLimits | None = None
+    """Limits of the judge in a cascade, if a target is given."""
     drift: Difference | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -76,6 +79,7 @@ def calibrate(
     width: float = WIDTH,
     categories: Mapping[str, str] = NO_CATEGORIES,
     exchangeable: bool = False,
+    until: float | None = None,
 ) -> Calibration:
     """Measure a run's judge by labels. All intervals are over prompts.
 
@@ -87,6 +91,7 @@ def calibrate(
         categories: Categories of the run's prompts, by id, if they have any. Labels of one category correct only its
             rate.
         exchangeable: Whether the judge errs alike in all categories, and labels of one also correct the others.
+        until: Fit the limits of a cascade: verdicts beyond them agree with at least this fraction of the labels.
 
     Raises:
         UsageError: No label matches a verdict of the run.
@@ -116,6 +121,7 @@ def calibrate(
         covered=0 if spoken is None else len(spoken.verdicts),
         by_category={} if spoken is None else _each(spoken),
         advice=None if spoken is None or by_verdict is None else advise(spoken, by_verdict, width),
+        limits=None if until is None else fit_limits(run, labels, until),
         drift=None if earlier is None else _drift(earlier, run),
         notes=[*notes, *_disagreement(rates)],
     )
@@ -173,7 +179,7 @@ def _pairs(known: Labelled, keys: Iterable[Key]) -> list[list[Pair]]:
 def _classes(
     run: RunVerdicts, labels: Mapping[Key, Label], known: Labelled, by_row: Mapping[Key, str]
 ) -> dict[str, Confusion]:
-    """The confusion by category, and by thirds of length or by which answer is longer."""
+    """The confusion by category, by evidence shown, and by thirds of length or by which answer is longer."""
     groups: defaultdict[str, list[Key]] = defaultdict(list)
     lengths = sorted(label.length for key in known.labels if (label := labels[key]).length is not None)
     thirds = [lengths[len(lengths) * i // 3] for i in (1, 2)] if len(lengths) >= 3 else []
@@ -181,6 +187,8 @@ def _classes(
         label = labels[key]
         if category := label.category or by_row.get(key):
             groups[f"category {category}"].append(key)
+        if len({*run.shown.values()}) > 1:
+            groups[f"shown {run.shown[key]}"].append(key)
         if key in run.longer:
             groups[f"the {'first' if run.longer[key] else 'second'} answer is longer"].append(key)
         elif label.length is not None and thirds:

@@ -12,6 +12,7 @@ import click
 from verikit.judges.calibration.between import JudgeAgreement, OwnPreference
 from verikit.judges.calibration.confusion import Confusion
 from verikit.judges.calibration.corrected import Advice
+from verikit.judges.calibration.limits import CascadeLimits, SideLimit
 from verikit.judges.calibration.measure import Calibration
 from verikit.platform.terminal import printable, table
 from verikit.stats import Estimate
@@ -40,6 +41,8 @@ def show_calibration(found: Calibration, width: float) -> Iterator[str]:
     yield from ("  " + line for line in table(("rate", "% and 95 % interval"), rates))
     if found.advice is not None:
         yield "  " + advice_line(found.advice, width)
+    if found.limits is not None:
+        yield from ("  " + line for line in _limit_lines(found.limits))
     if found.drift is not None:
         moved = found.drift
         told = f"{100 * moved.value:+.1f} points [{100 * moved.low:+.1f}, {100 * moved.high:+.1f}], p {moved.p:.4f}"
@@ -58,6 +61,24 @@ def advice_line(advice: Advice, width: float) -> str:
     about = f"about {100 * advice.width:.0f} points"
     done = f"all {advice.more:,} verdicts without a label would give {about}" if advice.more else "all are labelled"
     return f"{wanted} needs more prompts, about {advice.prompts:,} with every verdict labelled; {done}"
+
+
+def _limit_lines(limits: CascadeLimits) -> Iterator[str]:
+    """The limits of a cascade, and how much they decide."""
+    target = f"{100 * limits.target:g} %"
+    if limits.low is None and limits.high is None:
+        yield f"cascade: the labels show an agreement of {target} beyond no limit; use more labels or a lower --until"
+        return
+    decided = f"decides {limits.clear:,} of {limits.of:,} ({limits.clear / limits.of:.1%}) at {target} agreement"
+    yield f"cascade(THIS JUDGE, …, until={limits.until}): {decided}"
+    yield from _limit_line("at most", limits.low)
+    yield from _limit_line("at least", limits.high)
+
+
+def _limit_line(word: str, side: SideLimit | None) -> Iterator[str]:
+    if side is not None:
+        agreed = _percent(side.agreement.value, side.agreement.low, side.agreement.high)
+        yield f"  values of {word} {side.limit:.4g} agree with {agreed} % of {side.labels:,} labels"
 
 
 def show_between(agreements: Sequence[JudgeAgreement], own: Sequence[OwnPreference]) -> Iterator[str]:
@@ -79,6 +100,8 @@ def as_json(found: Calibration) -> dict[str, Any]:
     plain["confusion"] = _plain(found.confusion)
     plain["classes"] = {name: _plain(part) for name, part in found.classes.items()}
     plain["rate"] = found.rate.as_row()
+    if found.limits is not None:
+        plain["limits"]["until"] = found.limits.until
     if found.drift is not None:
         plain["drift"] = {key: value for key, value in asdict(found.drift).items() if key != "changed"}
     return plain

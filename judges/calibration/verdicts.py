@@ -11,6 +11,7 @@ from verikit.errors import UsageError
 from verikit.judges.match.labels import Key, Label
 from verikit.judges.match.run import VERDICTS
 from verikit.platform.folders import refuse_links
+from verikit.report.criteria import evidence_of
 from verikit.report.kinds import kind_of
 from verikit.scoring.chunk import SCORES
 from verikit.scoring.rows import read_rows
@@ -27,12 +28,16 @@ class RunVerdicts:
     kind: str
     values: dict[Key, float] = field(default_factory=dict)
     """1 if right or the first answer, 0 if wrong or the second, .5 for a tie. Unscored keys are missing."""
+    raw: dict[Key, float] = field(default_factory=dict)
+    """The values behind them, as the judge gave them: a score, or a preference for the first answer."""
     without: set[Key] = field(default_factory=set)
     """Keys without a verdict."""
     labels: dict[Key, Label] = field(default_factory=dict)
     """Labels in the run's own rows."""
     longer: dict[Key, bool] = field(default_factory=dict)
     """For a comparison: whether the first answer is longer."""
+    shown: dict[Key, str] = field(default_factory=dict)
+    """What the judge was shown of an agent's run."""
     models: dict[Key, tuple[str, str]] = field(default_factory=dict)
     """For a comparison: the models that gave the answers."""
 
@@ -51,9 +56,11 @@ class RunVerdicts:
         return RunVerdicts(
             self.kind,
             _only(self.values, ids),
+            _only(self.raw, ids),
             {key for key in self.without if key[0] in ids},
             _only(self.labels, ids),
             _only(self.longer, ids),
+            _only(self.shown, ids),
             _only(self.models, ids),
         )
 
@@ -87,11 +94,14 @@ def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
 def _scores(run: Path, ranking: bool) -> RunVerdicts:
     found = RunVerdicts(SCORE)
     for row in read_rows(run / SCORES):
-        value = (row["by"] if ranking else row)["value"]
+        score = row["by"] if ranking else row
+        value = score["value"]
+        found.shown[row["id"], row["index"]] = evidence_of(score.get("reason", ""))
         if value is None:
             found.without.add((row["id"], row["index"]))
         else:
             found.values[row["id"], row["index"]] = float(value >= PASS_MARK)
+            found.raw[row["id"], row["index"]] = float(value)
     return found
 
 
@@ -109,6 +119,7 @@ def _comparisons(run: Path) -> RunVerdicts:
             found.without.add(key)
         else:
             found.values[key] = _side(row["preference"])
+            found.raw[key] = float(row["preference"])
     return found
 
 

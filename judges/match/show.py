@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from verikit.judges.asking.contradicted import CONTRADICTED
 from verikit.platform.terminal import printable, table
 
 BIAS = {
@@ -32,6 +33,8 @@ def show(summary: Mapping[str, Any]) -> Iterator[str]:
         yield from _ratings(summary["ratings"])
     if "agreement" in summary:
         yield "  agreement with labels: " + _agreement(summary["agreement"])
+    if contradicted := summary.get(CONTRADICTED):
+        yield f"  {contradicted:,} replies conclude the opposite of their verdict"
     for warning in warnings(summary):
         yield "  " + click.style(printable(warning), fg="yellow")
     for reason, count in summary["reasons"].items():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from verikit.judges.asking.contradicted import CONTRADICTED, prefers_other
 from verikit.judges.bias import Judged, bias
 from verikit.judges.evidence.shown import repeats
 from verikit.judges.match.rows import from_row
@@ -19,6 +20,7 @@ from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.judges.rates.length_control import Gamed, length_controlled
 from verikit.judges.rates.winrate import win_rate
+from verikit.replies.split import split
 from verikit.stats import mean_interval
 
 Row = Mapping[str, Any]
@@ -49,7 +51,12 @@ def summarize(
         control: Also compute length-controlled win rates (requires numpy).
         looks_like_verdict: Detects an answer that contains a verdict in the judge's own format.
     """
-    rows = [_without_replies(row) for row in rows]
+    contradicted = 0
+    kept: list[Row] = []
+    for row in rows:
+        contradicted += sum(map(_contradicted, row["orders"]))
+        kept.append(_without_replies(row))
+    rows = kept
     by_pair: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         by_pair[row["a"], row["b"]].append(row)
@@ -58,6 +65,7 @@ def summarize(
         "judged": sum(row["preference"] is not None for row in rows),
         "unread": sum(row.get("error") == "unread" for row in rows),
         "failed": sum(row.get("error") == "failed" for row in rows),
+        CONTRADICTED: contradicted,
         "bias": asdict(bias(map(from_row, rows))),
         "pairs": [_pair(a, b, some, control) for (a, b), some in by_pair.items()],
         "models": {name: _model(texts, looks_like_verdict) for name, texts in answers.items()},
@@ -70,6 +78,15 @@ def summarize(
         summary["agreement"] = _agreement(labelled)
     summary["reasons"] = _reasons(rows)
     return summary
+
+
+def _contradicted(order: Mapping[str, Any]) -> bool:
+    """Whether the reply in one order concludes the opposite of its verdict."""
+    preference = order["preference"]
+    if preference is None:
+        return False
+    shown_first = preference if order["first"] == "a" else 1 - preference
+    return prefers_other(split(order["reply"]).reply, shown_first)
 
 
 def _without_replies(row: Row) -> Row:

@@ -10,10 +10,12 @@ from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
 from verikit.judges.asking.ask import correction, reminder, unless_cut, unless_false
+from verikit.judges.asking.contradicted import CONTRADICTED, opposite_criteria
 from verikit.judges.asking.prompt import JudgePrompt
 from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.evidence.cited import FalseCitation
 from verikit.judges.rubric.criteria import Criterion
+from verikit.replies.split import split
 
 _MARK = "◆"
 """Replaces a request's mark while its reply is read. Patterns are then built only once.
@@ -112,5 +114,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
         asked = question.request
         read = [unless_cut(form.parse(output), said, asked.max_tokens) for form in formats(question, reply)]
         found = [replace(unless_false(verdict, said, asked), reply=said.text) for verdict in read]
-    found[0] = replace(found[0], usage=counted(generation))
+    usage = counted(generation)
+    if error is None and (wrong := opposite_criteria(split(generation.outputs[0].text).reply, found)):
+        usage[CONTRADICTED] = float(wrong)
+    found[0] = replace(found[0], usage=usage)
     return found

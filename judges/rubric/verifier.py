@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
+from verikit.judges.asking.ask import FORCED
+from verikit.judges.asking.contradicted import CONTRADICTED
 from verikit.judges.asking.judge import Judge, failed, usage_of_shown, with_entries_shown
 from verikit.judges.asking.prompt import Task
 from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
@@ -41,6 +43,7 @@ class Rubric(Judge):
 
     name = "rubric"
     task: ClassVar[Task] = "rubric"
+    tallied: ClassVar[tuple[str, ...]] = (FORCED, CONTRADICTED)
     prompt: str = "rubric"
     rubric: str | Mapping[str, Any] | Sequence[Any] = field(default="", hash=False)
     """A file (JSON, or TOML) with the rubric of every row, or the rubric itself. "": each row has its own."""

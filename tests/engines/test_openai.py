@@ -420,6 +420,24 @@ def test_usage_counts_tokens_calls_and_cost():
     assert usage == {"prompt_tokens": 3, "completion_tokens": 2, "calls": 2, "cost": pytest.approx(23e-6)}
 
 
+@pytest.mark.parametrize(("prices", "cost"), [((1.0, 10.0), 110e-6), ((1.0, 10.0, 0.1), 47e-6)])
+def test_prompt_tokens_from_the_servers_cache_are_counted_and_priced_apart(prices, cost):
+    def reply(body, k):
+        counts = {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 70}}
+        return {**chat_reply(), "usage": counts}
+
+    result, _ = ask(reply, Request(CHAT), prices=prices)
+    assert result.usage["prompt_cached"] == 70
+    assert result.usage["cost"] == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 9}])
+def test_no_more_of_a_prompt_is_cached_than_it_has(details):
+    counts = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": details}
+    result, _ = ask(lambda body, k: {**chat_reply(), "usage": counts}, Request(CHAT))
+    assert result.usage.get("prompt_cached", 0) == (3 if (details or {}).get("cached_tokens") else 0)
+
+
 def test_an_address_with_credentials_is_refused_without_repeating_them():
     for url in (f"http://user:{KEY}@h/v1", f"http://h/v1?key={KEY}", f"{KEY}", f"ftp://{KEY}/"):
         for spec in (f"openai:{url}#m", f"openai:{url}"):

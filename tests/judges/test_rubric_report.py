@@ -68,3 +68,16 @@ def test_criteria_of_each_rows_own_do_not_fill_the_page():
     (table,) = judged.tables()
     assert len(table.rows) == 501
     assert next(judged.metrics()).note.startswith("2,000 verdicts")
+
+
+def test_agreement_is_told_by_the_evidence_that_was_shown():
+    judged = CriteriaSeen()
+    part = {"value": 1.0, "parts": {"label": {"value": 1.0}}}
+    wrong = {"value": 1.0, "parts": {"label": {"value": 0.0}}}
+    judged.add({"reason": "1 of 1 criteria; shown 4 of 4 entries", "parts": {"c": part}})
+    judged.add({"reason": "1 of 1 criteria; shown 4 of 9 entries with workspace ab12", "parts": {"c": wrong}})
+    judged.add({"reason": "the answer says: shown 4 of 4 entries, all", "parts": {"c": wrong}})
+    table = next(table for table in judged.tables() if table.title == "Criteria by evidence")
+    assert {row[0]: (row[1], row[2].value) for row in table.rows} == {
+        "all entries": (1, 1.0), "some of the entries": (1, 0.0), "no entries": (1, 0.0),
+    }  # fmt: skip

@@ -91,6 +91,7 @@ class RayScorer(Verifier):
         self.name: str = self._local.name
         self.batch: int = max(CHUNK, self._local.batch)
         self.tallied, self.rates = self._local.tallied, self._local.rates  # type: ignore[misc]
+        self.spenders: tuple[str, ...] = getattr(self._local, "spenders", ())
 
     @property
     def parts(self) -> Any:

@@ -195,8 +195,9 @@ class Generation:
     prompt_top_logprobs: tuple[TopLogprobs, ...] = ()
     """The most likely tokens at each position of the prompt. Empty for the first."""
     usage: Mapping[str, float] = field(default_factory=dict)
-    """`prompt_tokens`, `completion_tokens`, `calls` (tries sent), `seconds`, `cost` where prices are known, and
-    `cached` (1 for a hit of the cache, which costs nothing)."""
+    """`prompt_tokens`, `completion_tokens`, `calls` (tries sent), `seconds`, `cost` where prices are known, `cached` (1
+    for a hit of the cache, which costs nothing), and `prompt_cached`: the prompt tokens that the server read from its
+    own prefix cache, if it reports them."""
     error: EngineError | None = None
 
     @property

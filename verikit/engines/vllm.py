@@ -161,6 +161,8 @@ def _generation(output: Any, request: Request) -> Generation:
     ids = tuple(output.prompt_token_ids)
     spoken = sum(len(sampled.token_ids) for sampled in output.outputs) if request.max_tokens else 0
     usage = {"prompt_tokens": float(len(ids)), "completion_tokens": float(spoken), "calls": 1.0}
+    if read := getattr(output, "num_cached_tokens", None):
+        usage["prompt_cached"] = float(read)
     outputs = tuple(_output(sampled, request) for sampled in output.outputs) * (request.n // request.draws)
     if request.prompt_logprobs is None:
         return Generation(outputs, ids, usage=usage)

@@ -23,6 +23,7 @@ EVERY_S = 30.0
 SPENT = {
     "calls": "{:,.0f} calls",
     "prompt_tokens": "{:,.0f} prompt tokens",
+    "prompt_cached": "{:,.0f} of them from the server's cache",
     "completion_tokens": "{:,.0f} reply tokens",
     "cached": "{:,.0f} from the cache",
     "cost": "cost {:,.4g}",

@@ -6,6 +6,7 @@ A criterion's part may have a part `label` (people's verdicts, 0 to 1) and a par
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -18,6 +19,15 @@ from verikit.types import ASKS, LABEL, PASS_MARK, JsonObject
 MOST = 500
 """Maximum number of criteria listed separately, the first of a run. The metrics cover all of them."""
 _ALL = "all criteria"
+_SHOWN = re.compile(r"; shown (\d{1,9}) of (\d{1,9}) entries(?: with workspace \w+)?$")
+
+
+def evidence_of(reason: str) -> str:
+    """What a judge was shown of a run, by the end of its score's reason."""
+    found = _SHOWN.search(reason[-100:])
+    if found is None:
+        return "no entries"
+    return "all entries" if found[1] == found[2] else "some of the entries"
 
 
 def is_criterion(part: JsonObject) -> bool:
@@ -31,21 +41,23 @@ class CriteriaSeen:
     def __init__(self) -> None:
         self._labels: dict[str, Counter[tuple[bool, bool]]] = {}
         self._asks: dict[str, tuple[Mean, Mean]] = {}
+        self._shown: dict[str, Counter[tuple[bool, bool]]] = {}
 
     def add(self, row: JsonObject) -> None:
         """Count the criteria of one score row."""
         for name, part in row.get("parts", {}).items():
             if is_criterion(part):
-                self._criterion(name, part)
+                self._criterion(name, part, evidence_of(row.get("reason", "")))
             else:
                 self.add(part)
 
-    def _criterion(self, name: str, part: JsonObject) -> None:
+    def _criterion(self, name: str, part: JsonObject, shown: str) -> None:
         label = part["parts"].get(LABEL)
         if label is not None and part["value"] is not None:
             pair = part["value"] >= PASS_MARK, label["value"] >= PASS_MARK
             for key in self._keys(name, self._labels):
                 self._labels.setdefault(key, Counter())[pair] += 1
+            self._shown.setdefault(shown, Counter())[pair] += 1
         asks = part["parts"].get(ASKS, {}).get("parts", {}).values()
         known = [ask["value"] for ask in asks if ask["value"] is not None]
         if len(known) > 1:
@@ -70,11 +82,17 @@ class CriteriaSeen:
 
     def tables(self) -> Iterator[Table]:
         """Both by criterion, the least agreement and the most noise first."""
+        columns = ("criterion", "verdicts", "agree", "kappa", "met: judge", "met: people")
         if self._labels:
             rows = sorted(self._labels.items(), key=lambda item: (item[0] != _ALL, _agreed(item[1]), item[0]))
-            columns = ("criterion", "verdicts", "agree", "kappa", "met: judge", "met: people")
             note = "of verdicts with a label; a label of several people counts as most of them say"
             yield Table("Criteria against labels", columns, [_labelled(*row) for row in rows], note)
+        if len(self._shown) > 1:
+            yield Table(
+                "Criteria by evidence",
+                ("shown", *columns[1:]),
+                [_labelled(*row) for row in sorted(self._shown.items())],
+            )
         if self._asks:
             noise = {name: _differ(name, found) for name, found in self._asks.items()}
             order = sorted(noise, key=lambda name: (name != _ALL, -(noise[name].value or 0.0), name))

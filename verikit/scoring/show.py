@@ -76,6 +76,8 @@ def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
     yield from (f"  {line}" for line in stopped_early(summary))
     if spent := spending(summary.get("usage", {})):
         yield f"  spent: {spent}"
+    for name, usage in summary.get("usage_by", {}).items():
+        yield printable(f"    by {name}: {spending(usage)}")
     chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else prompts
     if lost := prompts - chosen:
         yield click.style(f"  {_many(lost, 'prompt')} without a scored selection: see selected.jsonl", fg="yellow")

@@ -41,6 +41,9 @@ class Tally:
         self._selected = Mean()
         self._tallied = sorted({key for part in parts for key in part.tallied})
         self._rates = {name: pair for part in parts for name, pair in part.rates.items()}
+        # Parts, such as the judges of a cascade, whose spending is also counted separately, under `NAME cost` etc.
+        self._spenders = list(dict.fromkeys(name for part in parts for name in getattr(part, "spenders", ())))
+        self._priced = [*SPENT, *(f"{name} {key}" for name in self._spenders for key in SPENT)]
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
@@ -93,7 +96,7 @@ class Tally:
 
     def _spent(self, usage: Mapping[str, float]) -> None:
         """Add up a score's costs as integers, so the order of the sums makes no difference."""
-        amounts = {key: float(usage[key]) for key in SPENT if key in usage}
+        amounts = {key: float(usage[key]) for key in self._priced if key in usage}
         self.counts.update({f"spent {key}": round(v * PARTS) for key, v in amounts.items() if math.isfinite(v)})
 
     def _voted(self, truth: Sequence[Score]) -> list[int | None] | None:
@@ -187,15 +190,20 @@ class Tally:
 
     def _optional(self) -> Iterator[tuple[str, Any]]:
         """Yield the entries that only some runs' summaries have."""
-        spent = {key: self.counts[f"spent {key}"] / PARTS for key in SPENT if self.counts[f"spent {key}"]}
-        if spent:
+        if spent := self._spending(""):
             yield "usage", spent
+        if each := {name: spent for name in self._spenders if (spent := self._spending(f"{name} "))}:
+            yield "usage_by", each
         if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
             yield "rates", rates
         if told := self.counts["cut"] + self.counts["whole"]:
             yield "cut", {"value": self.counts["cut"] / told, "count": self.counts["cut"], "of": told}
         if self._early:
             yield "early_stop", self._stopped()
+
+    def _spending(self, whose: str) -> dict[str, float]:
+        counts = {key: self.counts[f"spent {whose}{key}"] for key in SPENT}
+        return {key: count / PARTS for key, count in counts.items() if count}
 
     def _stopped(self) -> dict[str, Any]:
         """Return the effects of rules that could end the sampling, and the metrics that they leave undefined."""

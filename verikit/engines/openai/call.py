@@ -14,6 +14,7 @@ from verikit.engines.openai.body import body_of, path_of
 from verikit.engines.openai.reply import generation_of
 from verikit.engines.openai.wire import FailedTry
 from verikit.engines.types import Generation, Request
+from verikit.engines.usage import cost_of
 from verikit.errors import EngineError, EngineTimeout
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Call:
         if sent or got:
             self._engine.tokens.settle(sent + got - self._reserved)
         if self._engine.prices is not None:
-            usage["cost"] = (sent * self._engine.prices[0] + got * self._engine.prices[1]) / 1e6
+            usage["cost"] = cost_of(usage, self._engine.prices)
         self.result = replace(generation, usage=usage)
 
 

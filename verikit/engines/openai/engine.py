@@ -25,6 +25,7 @@ from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind, TakeBack
+from verikit.engines.usage import Prices
 from verikit.errors import EngineTimeout, SpecError
 from verikit.names.registry import misfit
 
@@ -53,7 +54,7 @@ class OpenAI(StreamingEngine):
         retries: int = 6,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
-        prices: tuple[float, float] | None = None,
+        prices: Prices | None = None,
         server: Literal["auto", "vllm", "openai"] = "auto",
         body: Mapping[str, Any] | None = None,
         pictures: bool = False,
@@ -70,7 +71,8 @@ class OpenAI(StreamingEngine):
             retries: Maximum number of tries after the first.
             requests_per_minute: Rate limit.
             tokens_per_minute: Rate limit over prompt and reply.
-            prices: Prices per million prompt and reply tokens, for `usage["cost"]`.
+            prices: Prices per million prompt and reply tokens, for `usage["cost"]`. A third one is for prompt
+                tokens from the server's prefix cache.
             server: Server whose extensions may be used (token ids, choices, regexes, grammars). `auto` queries /models.
             body: Additional keys of every body, such as `{"chat_template_kwargs": {...}}`.
             pictures: Whether the model accepts pictures.
@@ -103,7 +105,7 @@ class OpenAI(StreamingEngine):
         self.retries: int = retries
         self.requests: Pace = Pace(requests_per_minute)
         self.tokens: Pace = Pace(tokens_per_minute)
-        self.prices: tuple[float, float] | None = prices
+        self.prices: Prices | None = prices
         self.body: dict[str, Any] = dict(body or {})
         self.pictures: bool = pictures
         self.limit_key = "max_tokens"

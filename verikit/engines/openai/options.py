@@ -79,9 +79,9 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tokens_per_minute": (lambda value: value is None or _is_positive(value), "a number > 0, or None"),
     "prices": (
         lambda value: (
-            value is None or (isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_number, value)))
+            value is None or (isinstance(value, (tuple, list)) and len(value) in (2, 3) and all(map(_is_number, value)))
         ),
-        "two numbers, for a million prompt and a million reply tokens",
+        "two numbers, for a million prompt and a million reply tokens, and perhaps one for cached prompt tokens",
     ),
     "server": (lambda value: value in ("auto", "vllm", "openai"), "auto, vllm or openai"),
     "body": (lambda value: value is None or isinstance(value, Mapping), "a table of further keys"),

@@ -31,6 +31,9 @@ def generation_of(reply: Any, request: Request) -> Generation:
             raise BadReply(f"asked for {request.draws} outputs, got {len(choices)}", hint="some servers ignore n")
         counts = reply.get("usage") or {}
         usage = {name: _count(counts[name]) for name in ("prompt_tokens", "completion_tokens") if counts.get(name)}
+        details = counts.get("prompt_tokens_details") or {}
+        if cached := details.get("cached_tokens"):
+            usage["prompt_cached"] = min(_count(cached), usage.get("prompt_tokens", 0.0))
         generation = _read(reply, choices, request, int(usage.get("prompt_tokens", 0)))
         return replace(generation, outputs=generation.outputs * (request.n // request.draws), usage=usage)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as problem:

@@ -112,5 +112,7 @@ def _usage(usage: Any) -> dict[str, float]:
     names: Mapping[str, tuple[str, ...]] = {
         "prompt_tokens": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
         "completion_tokens": ("output_tokens",),
+        "prompt_cached": ("cache_read_input_tokens",),
     }
-    return {to: float(sum(getattr(usage, name, None) or 0 for name in of)) for to, of in names.items()}
+    found = {to: float(sum(getattr(usage, name, None) or 0 for name in of)) for to, of in names.items()}
+    return {to: count for to, count in found.items() if count or to != "prompt_cached"}

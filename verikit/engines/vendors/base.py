@@ -23,6 +23,7 @@ from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind, TakeBack
+from verikit.engines.usage import Prices
 from verikit.errors import AuthError, ContextOverflow, EngineError, SpecError
 from verikit.types import Message
 
@@ -49,7 +50,7 @@ class VendorEngine(StreamingEngine):
         retries: int = 6,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
-        prices: tuple[float, float] | None = None,
+        prices: Prices | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
         """Describe the model. Nothing is sent yet.
@@ -64,7 +65,8 @@ class VendorEngine(StreamingEngine):
             retries: Maximum number of tries after the first.
             requests_per_minute: Rate limit.
             tokens_per_minute: Rate limit over prompt and reply.
-            prices: Prices per million prompt and reply tokens, for `usage["cost"]`.
+            prices: Prices per million prompt and reply tokens, for `usage["cost"]`. A third one is for prompt
+                tokens from the server's prefix cache.
             body: Additional arguments of every request, in the client's format.
 
         Raises:
@@ -99,7 +101,7 @@ class VendorEngine(StreamingEngine):
         self.retries: int = retries
         self.requests: Pace = Pace(requests_per_minute)
         self.tokens: Pace = Pace(tokens_per_minute)
-        self.prices: tuple[float, float] | None = prices
+        self.prices: Prices | None = prices
         self.body: dict[str, Any] = dict(body or {})
         self._client: Any = self.connect(self._key.get_secret_value())
         self._dispatcher = Dispatcher(concurrency, lambda: None)

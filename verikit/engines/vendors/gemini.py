@@ -150,4 +150,6 @@ def _usage(usage: Any) -> dict[str, float]:
     if usage is None:
         return {"prompt_tokens": 0.0, "completion_tokens": 0.0}
     spoken = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-    return {"prompt_tokens": float(usage.prompt_token_count or 0), "completion_tokens": float(spoken)}
+    read = float(getattr(usage, "cached_content_token_count", None) or 0)
+    sent = float(usage.prompt_token_count or 0)
+    return {"prompt_tokens": sent, "completion_tokens": float(spoken), **({"prompt_cached": read} if read else {})}

@@ -1,0 +1,93 @@
+"""Limits of a cascade from labels: beyond them a judge's verdicts agree with people often enough.
+
+Each side is fitted separately, since judges often err more in one direction. A side's limit is the widest one whose
+agreement, by the lower end of its 95 % interval over prompts, is at least the target.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from verikit.judges.calibration.verdicts import RunVerdicts, common
+from verikit.judges.match.labels import Key, Label
+from verikit.stats import Estimate
+from verikit.stats.clustered import clustered_mean
+from verikit.types import PASS_MARK
+
+_TRIED = 50
+"""Maximum limits that are tried per side."""
+
+
+@dataclass(frozen=True)
+class SideLimit:
+    """One side's limit, and the agreement of labelled verdicts beyond it."""
+
+    limit: float
+    labels: int
+    agreement: Estimate
+
+
+@dataclass(frozen=True)
+class CascadeLimits:
+    """The limits of a judge in a cascade. None: no limit of that side reaches the target."""
+
+    target: float
+    low: SideLimit | None
+    high: SideLimit | None
+    clear: int
+    """Number of the run's verdicts that are beyond a limit."""
+    of: int
+    """Number of the run's candidates, including those without a verdict."""
+
+    @property
+    def until(self) -> list[float | None]:
+        """The argument of `cascade`."""
+        return [None if side is None else side.limit for side in (self.low, self.high)]
+
+
+def fit_limits(run: RunVerdicts, labels: Mapping[Key, Label], target: float) -> CascadeLimits:
+    """Fit the limits of a run's judge.
+
+    Args:
+        run: The run's verdicts.
+        labels: Labels by id and index.
+        target: The agreement with labels that clear verdicts must reach.
+    """
+    shared = common(labels, run.raw)
+    held = {key: (run.raw[key], labels[key].value) for key in shared}
+    low = _side({key: (value, float(label == 0)) for key, (value, label) in held.items() if value < PASS_MARK}, target)
+    accepts = {key: (-value, float(label == 1)) for key, (value, label) in held.items() if _accepts(run, key)}
+    high = _side(accepts, target)
+    if high is not None:
+        high = SideLimit(-high.limit, high.labels, high.agreement)
+    values = run.raw.values()
+    clear = sum((low is not None and v <= low.limit) or (high is not None and v >= high.limit) for v in values)
+    return CascadeLimits(target, low, high, clear, len(run.raw) + run.unscored)
+
+
+def _accepts(run: RunVerdicts, key: Key) -> bool:
+    """Whether a verdict is on the upper side. A tie of a comparison is on none."""
+    return run.values[key] == 1.0
+
+
+def _side(held: Mapping[Key, tuple[float, float]], target: float) -> SideLimit | None:
+    """The highest value up to which verdicts agree often enough. Each item is (value, whether it agrees)."""
+    ordered = sorted(held, key=lambda key: held[key][0])
+    found = None
+    for end in _ends([held[key][0] for key in ordered]):
+        by_prompt: defaultdict[str, list[float]] = defaultdict(list)
+        for key in ordered[:end]:
+            by_prompt[key[0]].append(held[key][1])
+        agreement = clustered_mean(by_prompt.values())
+        if agreement.low >= target:
+            found = SideLimit(held[ordered[end - 1]][0], end, agreement)
+    return found
+
+
+def _ends(values: list[float]) -> Iterable[int]:
+    """Where a limit may be: after the last of equal values, at most `_TRIED` places spread over the labels."""
+    places = [i for i in range(1, len(values) + 1) if i == len(values) or values[i] != values[i - 1]]
+    step = max(1, -(-len(places) // _TRIED))
+    return places[::-1][::step][::-1]
