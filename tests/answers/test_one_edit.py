@@ -63,6 +63,14 @@ UNEQUAL = [
     ("9", "It is 20% of 9."), ("888", "It is 888²."), (r"\frac{6}{5}", r"It is d/dx \frac{6}{5}."),
     (r"12.5\%", r"12.5\% π"), (r"18^\circ", r"18^\circ times two"), (r"\$36", r"It is the difference of \$36."),
     (r"\$20", r"It is ≥\$20."), ("$19$", "It is $19$-ish."),
+    ("100%", "100%e"), ("100%", "100% e"), ("5 km", "5 km x"),
+    # the opposite, some cases only, a modulus of the whole
+    ("5", "the opposite: 5"), ("x = 4", "It is the opposite: x = 4."), ("Monday", "the opposite: Monday"),
+    ("5", "5 when n is even"), ("$n+1$", "The answer is $n+1$ when $n$ is even."), ("(2, 3)", "(2, 3) for odd n"),
+    ("5", r"\boxed{5 \text{ if } n \text{ is divisible by 3}}"), ("red", "red when n is prime"),
+    ("n^2+1", r"n^2+1 \bmod 4"), ("y = 2x+1", r"y = 2x + 1 \bmod 4"), ("8", r"5 + 3 \bmod 5"), (r"n^2+1", "n^2+1 mod 4"),
+    # a counted noun between the value and its denial
+    ("128", "128 pages does not hold"), ("128 pages", "It is 128 pages, which does not hold."), ("5", "5 apples fails"),
 ]  # fmt: skip
 EQUAL = [
     ("5", "The answer is x =$5$."), ("7/2", r"The answer is 3$\frac{1}{2}$."), ("5", "The answer is <b>$5$</b>."),
@@ -85,6 +93,11 @@ EQUAL = [
     ("3-5", "3-5 apples"), ("5", "It grows by a factor of 5."), ("5 km", "5 km works"), ("10 to 20", "10 to 20 years"),
     ("(3, 2)", "It is (3, 2) if n = 3."), ("20%", r"It is 20\%."), ("18", "18 others"), ("5 cm^2", "5 cm squared"),
     (r"x \equiv 3 \pmod 5", "x = 5k + 3"), (r"\$36", r"The cost is \$36."), ("12%", r"12\% alcohol"),
+    ("100%", "100% pure"), ("100%", r"The answer is 100\%."), ("1.5 h", "1 h e 30 min"),
+    ("5", "The side opposite: 5"), ("5 when n is even", "It is 5 when n is even."), ("3", "3 is an odd prime."),
+    ("n+1", "n+1 for all positive integers n"), ("even", "The function is even."), ("5", "We get 5 where x is largest."),
+    ("3", r"5 + 3 \bmod 5"), (r"(n^2+1) \bmod 4", r"n^2+1 \bmod 4"), ("3", r"-7 \bmod 5"), ("2", r"2 + 5 - 5 \bmod 7"),
+    ("128", "128 pages hold"), ("5", "5 students failed."), ("128", "It is 128 pages, which is right."),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip
 
@@ -103,6 +116,12 @@ def test_a_class_of_residues_is_a_value_where_the_question_has_a_modulus():
     assert verify("3 mod 5", "3", question="What is the remainder of 23 divided by 5?").equal
     assert not verify("3 mod 5", "3", question="How many apples are left?").equal
     assert verify("3", r"x \equiv 3 \pmod 5", question=r"Solve $2x \equiv 1 \pmod 5$.").equal
+
+
+def test_a_case_or_an_opposite_that_the_question_is_about_is_an_answer():
+    assert verify("It is 5 when n is even.", "5", question="What is f(n) for even n?").equal
+    assert not verify("It is 5 when n is odd.", "5", question="What is f(n) for even n?").equal
+    assert verify("the opposite: 5", "5", question="What is the opposite of -5?").equal
 
 
 def test_a_remembered_verdict_counts_for_its_question_and_its_rules_alone():

@@ -255,8 +255,12 @@ def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool
 
 
 def _fails(right: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a word right after a value is a whole predicate: "B fails"."""
-    follows = all(token.role in ("sure", "does", "option") for token in right[:at])
+    """Whether a word right after a value and its noun is a whole predicate: "B fails", "5 apples fails".
+
+    The singular is a claim about the value. "5 students failed" counts them.
+    """
+    noun = at > 0 and right[0].role == "word" and right[0].text.endswith("s") and right[at].text == "fails"
+    follows = all(token.role in ("sure", "does", "option") for token in right[noun:at])
     return (right[at].text.startswith("fail") and follows) or not right[at].text.isascii()
 
 

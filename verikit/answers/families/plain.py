@@ -161,7 +161,7 @@ _PART_OF_VALUE = (
     | frozenset(
         "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
         "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
-        "rd th negated below pi π".split()
+        "rd th negated below pi π e i n x y z".split()
     )
 )
 MAX_LED = 200

@@ -36,6 +36,8 @@ NO_NOUN = (
 )
 """Words after a number that are not a counted noun. They change the value, or form a date or a sentence."""
 
+_FACTORS = frozenset("einxyz")
+
 
 def skip_label(parser: Parser) -> None:
     """Skip words before ``=`` or ``:``, and a quantifier."""
@@ -72,7 +74,7 @@ def _label(parser: Parser) -> list[str]:
 def _is_noun(parts: list[str]) -> bool:
     """Whether a label that is not a unit may be a counted noun."""
     words = [part for part in parts if part.isalpha()]
-    if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
+    if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN or word in _FACTORS for word in words):
         return False
     if "times" in words[:-1]:
         return False  # "5 times" counts, "5 times two" is 10
