@@ -68,7 +68,8 @@ UNEQUAL = [
     ("5", "the opposite: 5"), ("x = 4", "It is the opposite: x = 4."), ("Monday", "the opposite: Monday"),
     ("5", "5 when n is even"), ("$n+1$", "The answer is $n+1$ when $n$ is even."), ("(2, 3)", "(2, 3) for odd n"),
     ("5", r"\boxed{5 \text{ if } n \text{ is divisible by 3}}"), ("red", "red when n is prime"),
-    ("n^2+1", r"n^2+1 \bmod 4"), ("y = 2x+1", r"y = 2x + 1 \bmod 4"), ("8", r"5 + 3 \bmod 5"), (r"n^2+1", "n^2+1 mod 4"),
+    ("n^2+1", r"n^2+1 \bmod 4"), ("y = 2x+1", r"y = 2x + 1 \bmod 4"), ("8", r"5 + 3 \bmod 5"),
+    ("n^2+1", "n^2+1 mod 4"),
     # a counted noun between the value and its denial
     ("128", "128 pages does not hold"), ("128 pages", "It is 128 pages, which does not hold."), ("5", "5 apples fails"),
 ]  # fmt: skip
@@ -93,9 +94,11 @@ EQUAL = [
     ("3-5", "3-5 apples"), ("5", "It grows by a factor of 5."), ("5 km", "5 km works"), ("10 to 20", "10 to 20 years"),
     ("(3, 2)", "It is (3, 2) if n = 3."), ("20%", r"It is 20\%."), ("18", "18 others"), ("5 cm^2", "5 cm squared"),
     (r"x \equiv 3 \pmod 5", "x = 5k + 3"), (r"\$36", r"The cost is \$36."), ("12%", r"12\% alcohol"),
+    ("5", "I do not hesitate to say that the answer is 5."), ("5", "If I had to choose, I would say the answer is 5."),
     ("100%", "100% pure"), ("100%", r"The answer is 100\%."), ("1.5 h", "1 h e 30 min"),
     ("5", "The side opposite: 5"), ("5 when n is even", "It is 5 when n is even."), ("3", "3 is an odd prime."),
-    ("n+1", "n+1 for all positive integers n"), ("even", "The function is even."), ("5", "We get 5 where x is largest."),
+    ("n+1", "n+1 for all positive integers n"), ("even", "The function is even."),
+    ("5", "We get 5 where x is largest."),
     ("3", r"5 + 3 \bmod 5"), (r"(n^2+1) \bmod 4", r"n^2+1 \bmod 4"), ("3", r"-7 \bmod 5"), ("2", r"2 + 5 - 5 \bmod 7"),
     ("128", "128 pages hold"), ("5", "5 students failed."), ("128", "It is 128 pages, which is right."),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),

@@ -178,8 +178,9 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
 
 
 def _is_unmet(condition: Sequence[ClaimToken]) -> bool:
-    """Whether words are an unmet condition: "if it were even", "had it been even"."""
-    if not any(token.text in _UNREAL for token in condition):
+    """Whether words are an unmet condition: "if it were even", "had it been even". "If I had to choose" is not one."""
+    said = [token.text for token in condition]
+    if _UNREAL.isdisjoint(said) or said[1:4] in (["i", "had", "to"], ["we", "had", "to"]):
         return False
     return condition[0].text in _UNREAL or any(token.role in ("if", "se") for token in condition)
 
