@@ -45,17 +45,17 @@ _GOES_ON = re.compile(
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
 """Words that change the number before them."""
-_NAME = re.compile(r"(?<![^\W\d_])(?:[a-zA-Z](?:\(\w{1,3}\))?|[A-Z]{2,4})\s?=\s?\$?$")
+_NAME = re.compile(r"(?<![^\W\d_])(?:(?:\\(?:angle|triangle)\s?|∠\s?)?[A-Z]{1,4}|[a-zA-Z](?:\(\w{1,3}\))?)\s?=\s?\$?$")
 """A name to which a value is given is part of the value: "at least x = 4", "multiple of AB = 5"."""
 _BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECASE)
 _YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
 """A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
-_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?=\s)")
+_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=\s)")
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(
-    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s)(?:\\?\$)?$"
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s)\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
     r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
@@ -131,7 +131,7 @@ def last_value(text: str) -> LastValue | None:
     while values and _IN_LIST.fullmatch(window, values[-1][2], start):
         previous, start, _ = values.pop()
         item = f"{previous} , {item}"
-    if name := _NAME.search(window, max(0, start - 8), start):
+    if name := _NAME.search(window, max(0, start - 18), start):
         start = name.start()
     if _is_part(window, start, end):
         return LastValue(item, "bounded")
@@ -147,11 +147,15 @@ def _end_of_unit(window: str, end: int) -> int:
 def _is_part(window: str, start: int, end: int) -> bool:
     """Whether a formula or number is part of a larger one: a sign, a digit or "half" is right next to it."""
     before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + MAX_BEHIND]
+    unit_end = _end_of_unit(window, end)
+    beyond = window[unit_end : unit_end + MAX_BEHIND] if unit_end > end else ""
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
     if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
         return True
     if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
+        return True
+    if _GOES_ON.match(beyond) or is_operated(beyond):
         return True
     return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from verikit.answers.claims.tokens import ClaimToken, after, before
-from verikit.answers.claims.words import EARLIER, PRONOUNS, WHOSE
+from verikit.answers.claims.words import EARLIER, GETS, PRONOUNS, WHOSE
 
 Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
 """`bounded` is a limit instead of the value: "at least 5", "between 3 and 5". `withdrawn` is taken back later."""
@@ -29,6 +29,7 @@ _BELIEFS = frozenset(("think", "case", "right", "say"))
 _INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
 _VALUES = frozenset(("number", "letter"))
 _LABEL = frozenset(("it", "that", "is", "sure"))
+_LEADS = frozenset(("so", "we", "i", *GETS))
 _WORDS = frozenset(
     ("word", "think", "case", "right", "say", "is", "answer", "option", "filler", "sure", "does", "it", "they", "after",
      "all", "choose", "that", "number", "se", "remains", "and")
@@ -93,8 +94,8 @@ def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: 
 
 
 def _is_label(left: Sequence[ClaimToken], at: int) -> bool:
-    """Whether the word at a position and a colon are all of a label, with at most "it is" before: "It is wrong: 5"."""
-    is_whole = all(token.role in _LABEL for token in left[:at])
+    """Whether the word at a position and a colon are all of a label, except "it is", "so we get": "It is wrong: 5"."""
+    is_whole = all(token.role in _LABEL or token.text in _LEADS for token in left[:at])
     return is_whole and [token.text for token in left[at + 1 :]] in ([":"], ["："])
 
 

@@ -191,7 +191,7 @@ def states_plainly(rest: str) -> bool:
     if not rest:
         return True
     is_plain = _WORDS.fullmatch(rest) is not None and not _HEDGE.search(rest)
-    return is_plain and WORDS.isdisjoint(rest.lower().replace(",", " ").split())
+    return is_plain and WORDS.isdisjoint(rest.lower().replace(",", " ").replace("-", " ").split())
 
 
 def stated(text: str, assigned: bool = True) -> Iterator[str]:

@@ -27,6 +27,10 @@ _WORD = re.compile(
 _OPERATOR = re.compile(r"(?<=[^\W\d_])(?P<gap> ?)(?P<sign>[*×·⋅/÷+=^])(?P=gap)(?=[^\W\d_])")
 _SAME_OPERATOR = {"×": "*", "·": "*", "⋅": "*", "÷": "/"}
 _SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
+_SIGNED = re.compile(
+    r"(?:[\s${(]|(?:it|that|this|he|she|they|is|was|are|were|the)\s)*(?:[-−¬~+!∂∫√Δ∇]|\\(?:neg|lnot))", re.IGNORECASE
+)
+"""A text with a sign before its first word, ignoring "it is"."""
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
 _HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
@@ -160,7 +164,7 @@ def _parts(text: str) -> list[tuple[str, ...]]:
 
 
 def _sign(text: str) -> bool:
-    return text.lstrip(" ${(").startswith(("-", "−", "¬", "~", "+", "!", "\\neg", "\\lnot"))
+    return _SIGNED.match(text) is not None
 
 
 def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> str | None:

@@ -69,7 +69,7 @@ _LIKELY = re.compile(
     r"|obtuse|isosceles|equilateral|scalene|parallel|perpendicular|orthogonal|skew|jective|one-to-one|onto|\\\{\s*\\\}",
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬]|\\(?:neg|lnot)\b)")
+_SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬∂∫√Δ∇]|\\(?:neg|lnot)\b)")
 _BRACES = re.compile(r"\\\{\s*\\\}")
 _YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\d)[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(

@@ -36,6 +36,7 @@ NO_NOUN = (
 )
 """Words after a number that are not a counted noun. They change the value, or form a date or a sentence."""
 
+_NO_LABEL = (_PROSE - {"the"}) | {"least", "most", "different"}
 _FACTORS = frozenset("einxyz")
 
 
@@ -50,7 +51,7 @@ def skip_label(parser: Parser) -> None:
     if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
         return  # A product of symbols, AB = 5.
     if len(words) <= MAX_LABEL and parser.tokens[index].text in ("=", ":"):
-        if any(word.text.lower() in _PROSE - {"the"} for word in words):
+        if any(word.text.lower() in _NO_LABEL for word in words):
             raise NotMath("prose before the value")
         parser.seek(index + 1)
 
@@ -74,7 +75,9 @@ def _label(parser: Parser) -> list[str]:
 def _is_noun(parts: list[str]) -> bool:
     """Whether a label that is not a unit may be a counted noun."""
     words = [part for part in parts if part.isalpha()]
-    if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN or word in _FACTORS for word in words):
+    if any(part[:1].isdigit() for part in parts) or any(word.lower() in NO_NOUN or word in _FACTORS for word in words):
+        return False
+    if parts[:1] == ["-"] and words[:1] in (["ish"], ["like"], ["free"]):
         return False
     if "times" in words[:-1]:
         return False  # "5 times" counts, "5 times two" is 10

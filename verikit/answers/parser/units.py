@@ -131,7 +131,11 @@ def _power_after(parts: list[str], index: int, power: int) -> tuple[int, int]:
         return (_POWER_WORDS[word], index + 1) if word in ("squared", "cubed") else (power, index)
     match = _NUMBER.search("".join(parts[index + 1 : index + 5]))
     index += 1
-    while index < len(parts) and (parts[index] in "{}-" or _NUMBER.fullmatch(parts[index])):
+    while index < len(parts) and parts[index] in "{-":
+        index += 1
+    while index < len(parts) and (
+        parts[index] == "}" or (parts[index - 1] in "^{-" and _NUMBER.fullmatch(parts[index]))
+    ):
         index += 1
     return (int(match[0]) if match else _NO_POWER), index
 
