@@ -40,7 +40,7 @@ FOREIGN_SCALES = (
 """Beginnings of words that change the number before them, in scripts that the parser does not read."""
 _GOES_ON = re.compile(
     r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
-    rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen)\b"
+    rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen|BCE?)\b"
     r"|(?:[^\W\d_]{1,20}\s+)?(?:minus|plus|mod|negated|below\s+zero"
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
@@ -55,10 +55,10 @@ _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(
-    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s)\(?(?:\\?\$)?$"
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
+    r"[\d^_#♯♭+²³⁰-⁹]|\s?-(?:ish|like|free)\b|\s?ish\b|\s(?:[nxz](?![\w'’])|e-?\d)|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])|!(?=\s[a-z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
@@ -155,9 +155,8 @@ def _is_part(window: str, start: int, end: int) -> bool:
         return True
     if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
         return True
-    if _GOES_ON.match(beyond) or is_operated(beyond):
-        return True
-    return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
+    tests = (_PART_AFTER.match, _GOES_ON.match, is_operated)
+    return any(found(text) for text in (after, beyond) if text for found in tests)
 
 
 def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:

@@ -123,7 +123,7 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
     if not a:
         same = gold.strip() == answer.strip() != ""
         return equal("same text") if same else different("no words in the answer")
-    if _sign(gold) != _sign(answer):
+    if is_signed(gold) != is_signed(answer):
         return different("one has a sign before it")
     if _differ_in_operators(gold, answer):
         return different("another operator between the words")
@@ -163,7 +163,8 @@ def _parts(text: str) -> list[tuple[str, ...]]:
     return sorted(w for part in _PARTS.split(text[:MAX_CHARS]) if (w := words(part)))
 
 
-def _sign(text: str) -> bool:
+def is_signed(text: str) -> bool:
+    """Whether a sign is before the first word."""
     return _SIGNED.match(text) is not None
 
 

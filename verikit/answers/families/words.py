@@ -11,7 +11,7 @@ import re
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.sentences import doubts
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.text import words
+from verikit.answers.families.text import is_signed, words
 from verikit.answers.parser.operations import WORDS
 
 MAX_CHARS = 300
@@ -69,7 +69,6 @@ _LIKELY = re.compile(
     r"|obtuse|isosceles|equilateral|scalene|parallel|perpendicular|orthogonal|skew|jective|one-to-one|onto|\\\{\s*\\\}",
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬∂∫√Δ∇]|\\(?:neg|lnot)\b)")
 _BRACES = re.compile(r"\\\{\s*\\\}")
 _YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\d)[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(
@@ -121,7 +120,7 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
 
 def meaning(text: str) -> str:
     """The meaning of a gold answer. Empty if it is not a text of this kind."""
-    if len(text) > MAX_CHARS or not _LIKELY.search(text) or _SIGN.match(text):
+    if len(text) > MAX_CHARS or not _LIKELY.search(text) or is_signed(text):
         return ""
     lead = _YES_NO.match(text.lower())
     if lead and _ECHO.fullmatch(text.lower(), lead.end()):

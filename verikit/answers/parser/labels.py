@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from verikit.answers.parser.operations import AFTER, NO_CLAIM
@@ -31,12 +31,12 @@ NO_NOUN = (
     | frozenset(
         "negative below hundred thousand million billion trillion dozen "
         "january february march april may june july august september october november december jan feb mar apr jun "
-        "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+        "ish er jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
     )
 )
 """Words after a number that are not a counted noun. They change the value, or form a date or a sentence."""
 
-_NO_LABEL = (_PROSE - {"the"}) | {"least", "most", "different"}
+_NO_LABEL = (_PROSE - {"the"}) | frozenset("least most different twice thrice half double".split())
 _FACTORS = frozenset("einxyz")
 
 
@@ -77,7 +77,7 @@ def _is_noun(parts: list[str]) -> bool:
     words = [part for part in parts if part.isalpha()]
     if any(part[:1].isdigit() for part in parts) or any(word.lower() in NO_NOUN or word in _FACTORS for word in words):
         return False
-    if parts[:1] == ["-"] and words[:1] in (["ish"], ["like"], ["free"]):
+    if any(sign == "-" and word in ("ish", "like", "free") for sign, word in pairwise(parts)):
         return False
     if "times" in words[:-1]:
         return False  # "5 times" counts, "5 times two" is 10

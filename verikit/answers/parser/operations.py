@@ -27,7 +27,7 @@ _PREFIXES = "anti|ex|mid|non|post|pre|pseudo|quasi|semi|un|under|over|above|belo
 _BOUNDS = (
     r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
     r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
-    r"|different\s+from|(?:number|one)\s+after|before"
+    r"|different\s+from|anti|(?:number|one)\s+after|before"
 )
 AFTER = frozenset(
     "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
@@ -38,7 +38,7 @@ NO_CLAIM = frozenset("etc least most too does do did doesn don fail fails failed
 """Words right after a number that limit or deny it, and so are not a counted noun."""
 WORDS = AFTER | NO_CLAIM | frozenset(
     f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|{_PREFIXES}|multiples|divisors|digits|dozen|hundred"
-    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|pi|π".replace("s?", "")
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|out|pi|π|e|x".replace("s?", "")
     .replace(" ", "|").split("|")
 )  # fmt: skip
 """Words next to a date or time of day that make it uncertain."""
