@@ -93,7 +93,13 @@ UNEQUAL = [
     ("2.5", "It is 2.5 -free."),
     (r"\angle ABC = 60^\circ", r"about twice \angle ABC = 60^\circ"), ("May 13, 1877", "May 13, 1877 e"),
     ("44", "It was 44 BC."),
-    ("odd", "∂odd"), ("December 13, 1877", "December 13, 1877 π"),
+    ("20 kg", "It is 20 kg-1."), ("3-5", "3-5 etc."), ("10 to 20", "10 to 20 times two"), ("Yes", "Yes-ish"),
+    (r"7\%", r"It is 7\% e."), (r"\frac{2}{\pi}", r"It is \frac{2}{\pi} i."),
+    ("May 13, 1877", "strictly between May 13, 1877"),
+    ("May 13, 1877", "May 13, 1877 -like"), ("odd", "∂odd"),
+    ("5 apples", "5 apples is not enough"), (r"\$32", r"It is \$32 is out."), ("none", "different from none"),
+    ("convergent", "So we get $Δ convergent$."), ("(1, 2)", "It is Δ (1, 2)."),
+    ("December 13, 1877", "December 13, 1877 π"),
     # a counted noun between the value and its denial
     ("128", "128 pages does not hold"), ("128 pages", "It is 128 pages, which does not hold."), ("5", "5 apples fails"),
 ]  # fmt: skip
@@ -126,7 +132,9 @@ EQUAL = [
     ("$x$", "the result ($x$)"), ("F# minor", "So we get: F# minor."), ("3.2 m/s", "We get 3.2 m/s."),
     ("50%", "It was 50% before."), ("3, 5", "Las raíces son 3 y 5."),
     ("5 m", "No. It is 5 m."), ("$125$ miles", "It is $125$ miles."),
-    ("20", "It is 20! That is all."),
+    ("20", "It is 20! That is all."), ("Yes", "Yes - it is."),
+    ("3-5", "3-5 times"), ("5 kg", "5 kg - not 6"), ("5", "5 apples is right"),
+    ("5", "5 apples are not eaten."), ("none", "There is none."), ("Yes", "Yes, it is."),
     ("10 to 20", "10 to 20 degrees"), ("infinitely many", "There are infinitely many."),
     ("100%", "100% pure"), ("100%", r"The answer is 100\%."), ("1.5 h", "1 h e 30 min"),
     ("5", "The side opposite: 5"), ("5 when n is even", "It is 5 when n is even."), ("3", "3 is an odd prime."),
@@ -158,6 +166,15 @@ def test_a_case_or_an_opposite_that_the_question_is_about_is_an_answer():
     assert verify("It is 5 when n is even.", "5", question="What is f(n) for even n?").equal
     assert not verify("It is 5 when n is odd.", "5", question="What is f(n) for even n?").equal
     assert verify("the opposite: 5", "5", question="What is the opposite of -5?").equal
+
+
+@pytest.mark.parametrize(("gold", "answer", "same"), [
+    (r"k\pi", r"k\pi i", False), (r"x = i+k\pi", r"x = 2i+k\pi", False), (r"2ik, k \in \mathbb{Z}", r"4ik-2i", False),
+    (r"x = 2\pi i k, k \in \mathbb{Z}", r"x = -2\pi i n", True), (r"x = i + k\pi", r"x = i + \pi - n\pi", True),
+    (r"x = \ln 2 + 2\pi i k, k \in \mathbb{Z}", r"x = \ln 2 - 2\pi i n", True),
+])  # fmt: skip
+def test_complex_numbers_for_every_integer_are_compared(gold, answer, same):
+    assert verify(answer, gold).equal == same
 
 
 def test_a_remembered_verdict_counts_for_its_question_and_its_rules_alone():

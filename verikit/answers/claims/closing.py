@@ -50,15 +50,17 @@ _NAME = re.compile(r"(?<![^\W\d_])(?:(?:\\(?:angle|triangle)\s?|∠\s?)?[A-Z]{1,
 _BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECASE)
 _YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
 """A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
-_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=\s)")
+_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=[\s\-−+*])")
+_ONE_THING = re.compile(r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn|does|doesn|has)\b)")
+"""A plural with a verb in the singular: a claim about the value, "5 apples is not enough"."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(
-    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[∂∫√Δ∆]\s|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+²³⁰-⁹]|\s?-(?:ish|like|free)\b|\s?ish\b|\s(?:[nxz](?![\w'’])|e-?\d)|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])|!(?=\s[a-z])"
+    r"[\d^_#♯♭+²³⁰-⁹]|\s?-(?:ish|like|free)\b|\s?ish\b|\s(?:[nxz](?![\w'’])|[eiy](?=\W{0,3}$)|e-?\d)|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])|!(?=\s[a-z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
@@ -139,9 +141,11 @@ def last_value(text: str) -> LastValue | None:
 
 
 def _end_of_unit(window: str, end: int) -> int:
-    """The end of a value including the unit after it, so that "5 km fails" is read as "5 fails"."""
-    unit = _UNIT.match(window, end)
-    return unit.end() if unit is not None and is_unit(unit[1]) else end
+    """The end of a value including its unit or noun, so that "5 km fails" is read as "5 fails"."""
+    unit, noun = _UNIT.match(window, end), _ONE_THING.match(window, end)
+    if unit is not None and is_unit(unit[1]):
+        return unit.end()
+    return end if noun is None else noun.end()
 
 
 def _is_part(window: str, start: int, end: int) -> bool:

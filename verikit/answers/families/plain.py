@@ -131,7 +131,7 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|no(?!\.)|too(?= \w)|never|neither|nor|none|or|maybe|perhaps|possibly|"
+    r"\b(?:not|is out|no(?!\.)|too(?= \w)|never|neither|nor|none|or|maybe|perhaps|possibly|"
     r"either|except|but|unless|instead|rather|wrong|"
     r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
     r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"

@@ -60,7 +60,7 @@ _ADVERBS = frozenset("therefore thus hence indeed clearly always strictly monoto
 _DENIALS = frozenset(
     "not no never neither nor none cannot isnt arent doesnt dont wasnt cant or but if unless when except maybe perhaps "
     "might may could possibly unlikely hardly almost nearly then while some sometimes doubt suppose assume wrong "
-    "mistaken rather instead than only every once whether yes".split()
+    "mistaken rather instead than different unlike opposite only every once whether yes".split()
 ) | {word for phrase in _SAID for word in phrase if word not in _COPULAS | _NOUNS and word not in ("of", "to", "one")}
 _AFTER = frozenset(("to", "for", "in", "exists", "exist"))
 _LIKELY = re.compile(
@@ -70,7 +70,7 @@ _LIKELY = re.compile(
     re.IGNORECASE,
 )
 _BRACES = re.compile(r"\\\{\s*\\\}")
-_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\d)[,.;:!—-]|\s+because\b)")
+_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\w)[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
 )

@@ -38,8 +38,8 @@ NO_CLAIM = frozenset("etc least most too does do did doesn don fail fails failed
 """Words right after a number that limit or deny it, and so are not a counted noun."""
 WORDS = AFTER | NO_CLAIM | frozenset(
     f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|{_PREFIXES}|multiples|divisors|digits|dozen|hundred"
-    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|out|pi|π|e|x".replace("s?", "")
-    .replace(" ", "|").split("|")
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|out|between|ish|like|pi|π|e|x"
+    .replace("s?", "").replace(" ", "|").split("|")
 )  # fmt: skip
 """Words next to a date or time of day that make it uncertain."""
 
