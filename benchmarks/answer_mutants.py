@@ -84,7 +84,7 @@ MARKS = re.compile(
     r"\\(?:left|right|text|mathrm|textbf|[,;:! ()\[\]])|[\s$~{}'\"“”`|_]|(?<=[^\d])[.,:;!/()-]|[.,:;!/]+$|^[.,:;/)]+"
 )
 TOKENS = re.compile(r"\\[a-zA-Z]+|\d[\d,]*\.?\d*|\.\d+|[a-zA-Z]|[-+*/^(){}%]")
-POINTS = ({}, {"x": 1.37, "n": 2.91}, {"x": -0.83, "n": 0.41})
+POINTS: tuple[dict[str, float], ...] = ({}, {"x": 1.37, "n": 2.91}, {"x": -0.83, "n": 0.41})
 
 
 def glued(words: str) -> bool:
@@ -148,7 +148,7 @@ class Formula:
 
     def __init__(self, text: str, point: dict[str, float]) -> None:
         text = text.replace("$", " ").replace("\\left", "").replace("\\right", "").replace("π", "\\pi ").rstrip(". ")
-        self.tokens = TOKENS.findall(text)
+        self.tokens: list[str] = TOKENS.findall(text)
         if "".join(self.tokens) != re.sub(r"\s", "", text):
             raise ValueError(text)
         self.point, self.at = point, 0

@@ -97,7 +97,8 @@ UNEQUAL = [
     (r"7\%", r"It is 7\% e."), (r"\frac{2}{\pi}", r"It is \frac{2}{\pi} i."),
     ("May 13, 1877", "strictly between May 13, 1877"),
     ("May 13, 1877", "May 13, 1877 -like"), ("odd", "∂odd"),
-    ("5 apples", "5 apples is not enough"), (r"\$32", r"It is \$32 is out."), ("none", "different from none"), ("5 March 2021", "-5 March 2021"),
+    ("5 apples", "5 apples is not enough"), (r"\$32", r"It is \$32 is out."), ("none", "different from none"),
+    ("5 March 2021", "-5 March 2021"),
     ("convergent", "So we get $Δ convergent$."), ("(1, 2)", "It is Δ (1, 2)."),
     ("December 13, 1877", "December 13, 1877 π"),
     # a counted noun between the value and its denial

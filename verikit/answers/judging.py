@@ -109,12 +109,18 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
         return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
-    if verdict.outcome != "equal" and found.form in _IN_PROSE and _is_in_words(gold) and not _other_claim(case):
-        for claim in _claims(found, terms.question):
-            said = trimmed(claim)
-            if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
-                return other
-    return verdict
+    if verdict.outcome == "equal" or found.form not in _IN_PROSE or not _is_in_words(gold) or _other_claim(case):
+        return verdict
+    return _of_claims(case) or verdict
+
+
+def _of_claims(case: _Case) -> AnswerVerdict | None:
+    """Equality of a claim in a sentence, other than the whole sentence."""
+    for claim in _claims(case.found, case.terms.question):
+        said = trimmed(claim)
+        if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
+            return other
+    return None
 
 
 def _claims(found: FoundAnswer, question: str) -> Iterable[str]:

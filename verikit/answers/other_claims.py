@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 
 _OPPOSITE = re.compile(
     r"(?:\W*\b(?:so|thus|hence|therefore|it|this|that|is|was|we|i|get|have|find|the|its|answer)\b)*\W*"
@@ -30,10 +31,11 @@ def only_case(text: str) -> str:
         return ""
     words = said.translate(_BLANKS).replace("text ", " ").split()
     at = next((at for at in range(len(words) - 1, 0, -1) if words[at] in _CASES), 0)
-    rest = words[at + 1 :]
-    if rest[:1] != ["by"] and any(len(word) > 1 for word in rest):
-        return ""
-    start = at - 1
-    while start > 0 and (len(words[start]) == 1 or words[start] in _BETWEEN):
-        start -= 1
-    return words[at] if start > 0 and words[start] in _CONDITIONS else ""
+    is_end = words[at + 1 : at + 2] == ["by"] or all(len(word) == 1 for word in words[at + 1 :])
+    return words[at] if is_end and _begins_condition(words[:at]) else ""
+
+
+def _begins_condition(words: list[str]) -> bool:
+    """Whether words end in "when n is", after something else."""
+    rest = list(dropwhile(lambda word: len(word) == 1 or word in _BETWEEN, reversed(words)))
+    return len(rest) > 1 and rest[0] in _CONDITIONS

@@ -155,12 +155,19 @@ def _is_part(window: str, start: int, end: int) -> bool:
     beyond = window[unit_end : unit_end + MAX_BEHIND] if unit_end > end else ""
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
-    if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
-        return True
     if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
         return True
-    tests = (_PART_AFTER.match, _GOES_ON.match, is_operated)
-    return any(found(text) for text in (after, beyond) if text for found in tests)
+    return _is_led(before) or _is_followed(after) or (beyond != "" and _is_followed(beyond))
+
+
+def _is_led(before: str) -> bool:
+    """Whether the text before a value changes it."""
+    return _PART_BEFORE.search(before) is not None or is_operand(before) or is_limit(before)
+
+
+def _is_followed(after: str) -> bool:
+    """Whether the text after a value changes it."""
+    return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 
 
 def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:

@@ -75,13 +75,17 @@ def _label(parser: Parser) -> list[str]:
 def _is_noun(parts: list[str]) -> bool:
     """Whether a label that is not a unit may be a counted noun."""
     words = [part for part in parts if part.isalpha()]
-    if any(part[:1].isdigit() for part in parts) or any(word.lower() in NO_NOUN or word in _FACTORS for word in words):
+    if _changes(parts, words):
         return False
-    if any(sign == "-" and word in ("ish", "like", "free") for sign, word in pairwise(parts)):
-        return False
-    if "times" in words[:-1]:
-        return False  # "5 times" counts, "5 times two" is 10
     return len(parts) - 2 <= len(words) <= MAX_LABEL
+
+
+def _changes(parts: list[str], words: list[str]) -> bool:
+    """Whether a label has numbers or words that change the value before it. "5 times" counts, "5 times two" is 10."""
+    has_number = any(part[:1].isdigit() for part in parts)
+    is_alike = any(sign == "-" and word in ("ish", "like", "free") for sign, word in pairwise(parts))
+    has_operation = any(word.lower() in NO_NOUN or word in _FACTORS for word in words)
+    return has_number or is_alike or has_operation or "times" in words[:-1]
 
 
 def with_unit(parser: Parser, node: Node) -> Node:
