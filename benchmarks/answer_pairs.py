@@ -21,11 +21,18 @@ from typing import Any
 
 import mpmath
 
-from tests.answers.mutations import SIZES, differ, mutate, names, value
+from tests.answers import mutations, trees
+from tests.answers.mutations import SIZES
 from tests.answers.test_soundness_fuzz import BY_CUSTOM
-from tests.answers.trees import STYLES, Printer, grow
+from tests.answers.trees import STYLES
 from verikit.answers import verify
 
+differ: Any = mutations.differ
+mutate: Any = mutations.mutate
+names: Any = mutations.names
+value: Any = mutations.value
+Printer: Any = trees.Printer
+grow: Any = trees.grow
 Tree = tuple[Any, ...]
 Signature = list[Any]
 WRAPPERS = {
@@ -39,9 +46,10 @@ BLOCKS_PER_LINE = 20
 
 def real_tree(rng: random.Random) -> Tree:
     """A random tree without the imaginary unit."""
-    while "('const', 'i')" in str(tree := grow(rng, rng.randint(1, 3))):
-        pass
-    return tree
+    while True:
+        tree: Tree = grow(rng, rng.randint(1, 3))
+        if "('const', 'i')" not in str(tree):
+            return tree
 
 
 def block(rng: random.Random) -> tuple[str, list[tuple[Tree, ...]]]:
