@@ -60,7 +60,8 @@ _PART_BEFORE = re.compile(
     r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[∂∫√Δ∆]\s|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+²³⁰-⁹]|\s?-(?:ish|like|free)\b|\s?ish\b|\s(?:[nxz](?![\w'’])|[eiy](?=\W{0,3}$)|e-?\d)|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])|!(?=\s[a-z])"
+    r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|\s(?:ish|-(?:ish|like|free))\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])"
+    r"|[einxyz](?![a-zA-Z])|\s(?:[nxz](?![\w'’])|[eiy](?=\W{0,3}$)|e-?\d)|!(?=\s[a-z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
