@@ -5,7 +5,7 @@
 A block is a formula, pair, set or matrix and changes of it. All pairs of a block are compared. A pair is unequal if
 mpmath finds real points where both have values that differ. The log gets a line for every few blocks, and a later call
 with the same log continues after its last line. Letters that stand for any number ("C", "k" with its integers) have
-their own equality, so pairs accepted by these two rules are not counted.
+their own equality, and so do lines and planes by parameters. Pairs accepted by these rules are not counted.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def run_block(seed: int) -> Iterator[tuple[str, str, str, str]]:
     for i, j in combinations(range(len(answers)), 2):
         differs = unequal(kind, signatures[i], signatures[j])
         verdict = verify(rf"\boxed{{{texts[j]}}}", texts[i], letters=False)
-        accepted = verdict.equal and verdict.rule not in BY_CUSTOM
+        accepted = verdict.equal and verdict.rule not in (*BY_CUSTOM, "same line or plane")
         state = "unequal" if differs else "not shown unequal"
         if accepted:
             wrong = differs and confirmed(kind, answers[i], answers[j], rng)

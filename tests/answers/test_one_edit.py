@@ -101,6 +101,9 @@ UNEQUAL = [
     ("5 March 2021", "-5 March 2021"),
     ("convergent", "So we get $Δ convergent$."), ("(1, 2)", "It is Δ (1, 2)."),
     ("December 13, 1877", "December 13, 1877 π"),
+    # half a line is not a line
+    ("((-700)u, 9)", "(|-14 + u|, 9)"), ("(19, u(-14))", "(19, (-14)*|u|)"),
+    (r"((-14) \cdot u, 9)", r"(\sqrt{(14 \cdot k)^2}, 9)"),
     # a counted noun between the value and its denial
     ("128", "128 pages does not hold"), ("128 pages", "It is 128 pages, which does not hold."), ("5", "5 apples fails"),
 ]  # fmt: skip
@@ -134,7 +137,7 @@ EQUAL = [
     ("50%", "It was 50% before."), ("3, 5", "Las raíces son 3 y 5."),
     ("5 m", "No. It is 5 m."), ("$125$ miles", "It is $125$ miles."),
     ("20", "It is 20! That is all."), ("Yes", "Yes - it is."),
-    ("3-5", "3-5 times"), ("5 kg", "5 kg - not 6"), ("5", "5 apples is right"),
+    ("3-5", "3-5 times"), (r"((-14) \cdot u, 9)", "(14+k, 9)"), ("5 kg", "5 kg - not 6"), ("5", "5 apples is right"),
     ("5", "5 apples are not eaten."), ("none", "There is none."), ("Yes", "Yes, it is."),
     ("10 to 20", "10 to 20 degrees"), ("infinitely many", "There are infinitely many."),
     ("100%", "100% pure"), ("100%", r"The answer is 100\%."), ("1.5 h", "1 h e 30 min"),
