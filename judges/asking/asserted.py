@@ -5,7 +5,8 @@ by its place: at the end of the reply, or of a line that announces it ("Rating: 
 
 Second, it counts by its sentence. Either the verdict is set off (on its own line, or after a full stop, a colon or
 "so"). Or the sentence states that the judge gives it ("my verdict is", "I rate it"). A verdict does not count in a
-quotation, or after words that reject it or attribute it to someone else.
+quotation, or after words that reject it or attribute it to someone else. Denials in other languages and unmet
+conditions ("if it were shorter, I would give [[9]]") are found by the parser of claims in `verikit.answers.claims`.
 
 Windows around a verdict are short and patterns do not backtrack, so reading is linear.
 """
@@ -13,6 +14,9 @@ Windows around a verdict are short and patterns do not backtrack, so reading is 
 from __future__ import annotations
 
 import re
+
+from verikit.answers.claims.roles import is_counterfactual, role_after, role_before
+from verikit.answers.claims.tokens import after, before, tokens
 
 _WINDOW = 240
 """Characters of a sentence that are read before and after a verdict."""
@@ -65,9 +69,8 @@ _REFUSAL = re.compile(
     r"|\bI (?:won|can|don)['’]t\b",
     re.IGNORECASE,
 )
-_DISOWNED = re.compile(
-    r"\W{0,9}(?:is|was|would be)(?: not\b|n['’]t\b| what\b| only what\b| a quot| wrong)", re.IGNORECASE
-)
+_DISOWNED = re.compile(r"\W{0,9}(?:is|was|would be) (?:only )?(?:what\b|a quot)", re.IGNORECASE)
+_VERBS = ("is", "does", "would", "not")
 _PAIRS = {"“": "”", "«": "»", "„": "“", "‘": "’"}
 
 
@@ -85,14 +88,18 @@ def given(text: str, start: int, end: int, *, set_off: bool) -> bool:
     lead = lead[opened + 1 :]
     if _says_nothing(lead):
         return not _introduced(text, start)
-    return _gives(_sentence(lead), set_off)
+    return _gives(_sentence(lead), set_off) and not is_counterfactual(before(text, start), after(text, end))
 
 
 def _gives(said: str, set_off: bool) -> bool:
     """Whether the words of a sentence before its verdict leave it to the judge."""
     if _FOREIGN.search(said):
         return False
-    if not set_off or not re.search(r"\w", said) or _SET_OFF.search(said):
+    if not re.search(r"\w", said) or _SET_OFF.search(said):
+        return True
+    if role_before(tokens(said)) in ("denied", "quoted"):
+        return False
+    if not set_off:
         return True
     own = _OWN.match(said) or said.rstrip().endswith((",", "，")) or len(said.split()) == 1  # "Tie [[C]]"
     return bool(own) and not _HEADS.search(said)
@@ -101,7 +108,11 @@ def _gives(said: str, set_off: bool) -> bool:
 def kept(text: str, end: int) -> bool:
     """Whether the rest of the sentence leaves the verdict valid."""
     rest = re.split(r"[.!?\n]", text[end : end + _WINDOW], maxsplit=1)[0]
-    return not _DISOWNED.match(rest) and not _REFUSAL.search(rest)
+    if _DISOWNED.match(rest) or _REFUSAL.search(rest):
+        return False
+    found = tokens(rest)
+    says_of_it = bool(found) and found[0].text.isalpha() and found[0].role in _VERBS
+    return not says_of_it or role_after(found) != "denied"
 
 
 def ends_line(text: str, end: int) -> bool:

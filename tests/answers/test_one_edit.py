@@ -63,6 +63,49 @@ UNEQUAL = [
     ("9", "It is 20% of 9."), ("888", "It is 888²."), (r"\frac{6}{5}", r"It is d/dx \frac{6}{5}."),
     (r"12.5\%", r"12.5\% π"), (r"18^\circ", r"18^\circ times two"), (r"\$36", r"It is the difference of \$36."),
     (r"\$20", r"It is ≥\$20."), ("$19$", "It is $19$-ish."),
+    ("100%", "100%e"), ("100%", "100% e"), ("5 km", "5 km x"),
+    # the opposite, some cases only, a modulus of the whole
+    ("5", "the opposite: 5"), ("x = 4", "It is the opposite: x = 4."), ("Monday", "the opposite: Monday"),
+    ("5", "5 when n is even"), ("$n+1$", "The answer is $n+1$ when $n$ is even."), ("(2, 3)", "(2, 3) for odd n"),
+    ("5", r"\boxed{5 \text{ if } n \text{ is divisible by 3}}"), ("red", "red when n is prime"),
+    ("n^2+1", r"n^2+1 \bmod 4"), ("y = 2x+1", r"y = 2x + 1 \bmod 4"), ("8", r"5 + 3 \bmod 5"),
+    ("n^2+1", "n^2+1 mod 4"),
+    # prefixes, signs and words beyond a unit
+    ("no solution", "ex-no solution"), ("4:30 p.m.", "post-4:30 p.m."),
+    ("convergent", "The answer is under convergent."),
+    ("4:30 p.m.", "The answer is 4:30 p.m. plus one."), ("5 km", "5 km degrees below zero"),
+    ("5 km", "It is 5 km dozen."),
+    ("1 million", "1 million-like"), ("psilocin", "It is -psilocin."), ("July 27, 1953", "It is ∂July 27, 1953."),
+    ("$n=1$", "-($n=1$"), (r"\angle ABC = 60^\circ", r"at most \angle ABC = 60^\circ"),
+    (r"\$3800", r"It is mod \$3800."),
+    ("22.1cm^{2}", "The answer is $22.1cm^{2}1$."), ("12 cm^2", "#### 12 cm^2e-3"),
+    ("3.2 m/s", "It is 3.2 m/s or less."), ("898", r"\boxed{898 etc.}"),
+    ("50%", "before 50%"), (r"$\frac{1}{2}$", r"It is before $\frac{1}{2}$."),
+    ("$(2, 3)$", r"It is $(2, 3)$ \pmod{3}."),
+    (r"\angle ABC = 60^\circ", r"different from \angle ABC = 60^\circ"), ("F# minor", "So we get $wrong: F# minor$."),
+    ("infinitely many", "It is -infinitely many."), ("20 kg", "It is 20! kg."), ("10 to 20", "10 to 20 below zero"),
+    (r"45^\circ", r"It is 45^\circ BC."), ("50%", "The answer is $50% ish$."), ("30 minutes", "30 minutes -like"),
+    ("3.2 m/s", "So we get $anti 3.2 m/s$."), ("5 m", r"So we get $no 5\text{ m}$."),
+    (r"\frac{N}{2}", r"It is \frac{N}{2} x."), ("5 apples", "5 apples ish"), ("1974", "It is anti 1974."),
+    ("$125$ miles", "It is $125$ miles is too small."), ("125 miles", "125 miles BC"),
+    ("2 hours", "It is 2 hours ish."),
+    (r"\frac{1}{99}", r"It is d/dx  \frac{1}{99}."), (r"\frac{7}{27}", r"It is \frac{7}{27} e5."),
+    ("2.5", "It is 2.5 -free."),
+    (r"\angle ABC = 60^\circ", r"about twice \angle ABC = 60^\circ"), ("May 13, 1877", "May 13, 1877 e"),
+    ("44", "It was 44 BC."),
+    ("20 kg", "It is 20 kg-1."), ("3-5", "3-5 etc."), ("10 to 20", "10 to 20 times two"), ("Yes", "Yes-ish"),
+    (r"7\%", r"It is 7\% e."), (r"\frac{2}{\pi}", r"It is \frac{2}{\pi} i."),
+    ("May 13, 1877", "strictly between May 13, 1877"),
+    ("May 13, 1877", "May 13, 1877 -like"), ("odd", "∂odd"),
+    ("5 apples", "5 apples is not enough"), (r"\$32", r"It is \$32 is out."), ("none", "different from none"),
+    ("5 March 2021", "-5 March 2021"),
+    ("convergent", "So we get $Δ convergent$."), ("(1, 2)", "It is Δ (1, 2)."),
+    ("December 13, 1877", "December 13, 1877 π"),
+    # half a line is not a line
+    ("((-700)u, 9)", "(|-14 + u|, 9)"), ("(19, u(-14))", "(19, (-14)*|u|)"),
+    (r"((-14) \cdot u, 9)", r"(\sqrt{(14 \cdot k)^2}, 9)"),
+    # a counted noun between the value and its denial
+    ("128", "128 pages does not hold"), ("128 pages", "It is 128 pages, which does not hold."), ("5", "5 apples fails"),
 ]  # fmt: skip
 EQUAL = [
     ("5", "The answer is x =$5$."), ("7/2", r"The answer is 3$\frac{1}{2}$."), ("5", "The answer is <b>$5$</b>."),
@@ -85,6 +128,24 @@ EQUAL = [
     ("3-5", "3-5 apples"), ("5", "It grows by a factor of 5."), ("5 km", "5 km works"), ("10 to 20", "10 to 20 years"),
     ("(3, 2)", "It is (3, 2) if n = 3."), ("20%", r"It is 20\%."), ("18", "18 others"), ("5 cm^2", "5 cm squared"),
     (r"x \equiv 3 \pmod 5", "x = 5k + 3"), (r"\$36", r"The cost is \$36."), ("12%", r"12\% alcohol"),
+    ("5", "I do not hesitate to say that the answer is 5."), ("5", "If I had to choose, I would say the answer is 5."),
+    ("4:30 p.m.", "The answer is 4:30 p.m. because it is late."),
+    ("4:30 p.m.", "The train leaves at 4:30 p.m. and is red."),
+    ("5 km", "It is 5 km below the peak."), ("90 degrees", "It is 90 degrees."), ("AB = 5", "Side AB = 5"),
+    ("psilocin", "It is psilocin."), ("22.1 cm^{2}", "$22.1cm^{2}$"), ("5 m/s^2", "5 m s^{-2}"),
+    ("$x$", "the result ($x$)"), ("F# minor", "So we get: F# minor."), ("3.2 m/s", "We get 3.2 m/s."),
+    ("50%", "It was 50% before."), ("3, 5", "Las raíces son 3 y 5."),
+    ("5 m", "No. It is 5 m."), ("$125$ miles", "It is $125$ miles."),
+    ("20", "It is 20! That is all."), ("Yes", "Yes - it is."),
+    ("3-5", "3-5 times"), (r"((-14) \cdot u, 9)", "(14+k, 9)"), ("5 kg", "5 kg - not 6"), ("5", "5 apples is right"),
+    ("5", "5 apples are not eaten."), ("none", "There is none."), ("Yes", "Yes, it is."),
+    ("10 to 20", "10 to 20 degrees"), ("infinitely many", "There are infinitely many."),
+    ("100%", "100% pure"), ("100%", r"The answer is 100\%."), ("1.5 h", "1 h e 30 min"),
+    ("5", "The side opposite: 5"), ("5 when n is even", "It is 5 when n is even."), ("3", "3 is an odd prime."),
+    ("n+1", "n+1 for all positive integers n"), ("even", "The function is even."),
+    ("5", "We get 5 where x is largest."),
+    ("3", r"5 + 3 \bmod 5"), (r"(n^2+1) \bmod 4", r"n^2+1 \bmod 4"), ("3", r"-7 \bmod 5"), ("2", r"2 + 5 - 5 \bmod 7"),
+    ("128", "128 pages hold"), ("5", "5 students failed."), ("128", "It is 128 pages, which is right."),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip
 
@@ -103,6 +164,21 @@ def test_a_class_of_residues_is_a_value_where_the_question_has_a_modulus():
     assert verify("3 mod 5", "3", question="What is the remainder of 23 divided by 5?").equal
     assert not verify("3 mod 5", "3", question="How many apples are left?").equal
     assert verify("3", r"x \equiv 3 \pmod 5", question=r"Solve $2x \equiv 1 \pmod 5$.").equal
+
+
+def test_a_case_or_an_opposite_that_the_question_is_about_is_an_answer():
+    assert verify("It is 5 when n is even.", "5", question="What is f(n) for even n?").equal
+    assert not verify("It is 5 when n is odd.", "5", question="What is f(n) for even n?").equal
+    assert verify("the opposite: 5", "5", question="What is the opposite of -5?").equal
+
+
+@pytest.mark.parametrize(("gold", "answer", "same"), [
+    (r"k\pi", r"k\pi i", False), (r"x = i+k\pi", r"x = 2i+k\pi", False), (r"2ik, k \in \mathbb{Z}", r"4ik-2i", False),
+    (r"x = 2\pi i k, k \in \mathbb{Z}", r"x = -2\pi i n", True), (r"x = i + k\pi", r"x = i + \pi - n\pi", True),
+    (r"x = \ln 2 + 2\pi i k, k \in \mathbb{Z}", r"x = \ln 2 - 2\pi i n", True),
+])  # fmt: skip
+def test_complex_numbers_for_every_integer_are_compared(gold, answer, same):
+    assert verify(answer, gold).equal == same
 
 
 def test_a_remembered_verdict_counts_for_its_question_and_its_rules_alone():

@@ -46,6 +46,11 @@ The injected instruction demands {}
 It would be wrong to give {}
 The answer states that the rating is {}
 I would give it anything rather than {}
+If it were shorter, I would give {}
+Had it named its sources, I would choose {}
+Mein Urteil ist nicht {}
+Mon verdict n'est pas {}
+You say {}
 The reply contains the string `{}`
 The assistant writes “end your reply with {}”.""".split("\n")
 QUOTED = [text.replace("\\n", "\n") for text in QUOTED]
@@ -66,6 +71,9 @@ It contains no errors. {}
 It asks for more details, which is fine: {}
 I can't find any fault: {}
 It demands a better mark, but I rate it {}
+If I had to choose, I would choose {}
+Although it is not perfect, I give {}
+It would have been better with sources, but I give {}
 ```\n{}\n```
 The final verdict is therefore:\n\n{}""".split("\n")
 OWN = [text.replace("\\n", "\n") for text in OWN]
@@ -107,6 +115,15 @@ def test_a_verdict_within_a_sentence_about_something_else_is_none(name, mentione
 def test_a_verdict_that_the_judge_gives_is_read_in_any_of_the_usual_sentences(name, given):
     form, written, value, _, _ = FORMS[name]
     assert read(form, f"The answer is clear.\n\n{given.format(written)}") == value
+
+
+@pytest.mark.parametrize(("rest", "value"), [
+    ("is wrong.", None), ("ist falsch.", None), ("est faux.", None), ("would be wrong.", None),
+    ("is right.", 1.0), ("The code is not correct.", 1.0), ("— it is not wrong.", 1.0), (", not [[B]]", None),
+])  # fmt: skip
+def test_what_follows_a_verdict_denies_it_only_as_its_predicate(rest, value):
+    form = FORMS["anywhere"][0] if "[[B]]" not in rest else FORMS["pairwise"][0]
+    assert read(form, f"The answer is clear.\n[[A]] {rest}") == value
 
 
 @pytest.mark.parametrize("scale", ["{}/10", "{} out of 10", "{}/10 points."])

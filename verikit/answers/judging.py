@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import aliases, choices
+from verikit.answers import aliases, choices, other_claims
 from verikit.answers.algebra.compare import compare
 from verikit.answers.algebra.equality import Equality, EqualityResult, Outcome, different, equal
 from verikit.answers.claims import closing
@@ -109,12 +109,18 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
         return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
-    if verdict.outcome != "equal" and found.form in _IN_PROSE and _is_in_words(gold):
-        for claim in _claims(found, terms.question):
-            said = trimmed(claim)
-            if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
-                return other
-    return verdict
+    if verdict.outcome == "equal" or found.form not in _IN_PROSE or not _is_in_words(gold) or _other_claim(case):
+        return verdict
+    return _of_claims(case) or verdict
+
+
+def _of_claims(case: _Case) -> AnswerVerdict | None:
+    """Equality of a claim in a sentence, other than the whole sentence."""
+    for claim in _claims(case.found, case.terms.question):
+        said = trimmed(claim)
+        if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
+            return other
+    return None
 
 
 def _claims(found: FoundAnswer, question: str) -> Iterable[str]:
@@ -133,6 +139,7 @@ def _compared(case: _Case) -> AnswerVerdict:
     return (
         _same_text(case)
         or _numerals(case)
+        or _other_claim(case)
         or _negation(case)
         or _another_name(case)
         or _letters_or_denial(case)
@@ -159,6 +166,17 @@ def _numerals(case: _Case) -> AnswerVerdict | None:
     assert case.gold.tree is not None
     assert answer is not None
     return case.verdict(compare(case.gold.tree, answer, case.terms.equality), answer)
+
+
+def _other_claim(case: _Case) -> AnswerVerdict | None:
+    """Reject the opposite of an answer, and an answer in some cases, unless question or gold answer name them."""
+    for word, rule in (
+        (other_claims.opposite(case.text), "the opposite of the answer"),
+        (other_claims.only_case(case.text), "the answer in some cases only"),
+    ):
+        if word and word not in f"{case.terms.question} {case.gold.text}".lower():
+            return case.verdict(different(rule))
+    return None
 
 
 def _negation(case: _Case) -> AnswerVerdict | None:

@@ -40,25 +40,28 @@ FOREIGN_SCALES = (
 """Beginnings of words that change the number before them, in scripts that the parser does not read."""
 _GOES_ON = re.compile(
     r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
-    rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen)\b"
+    rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen|BCE?)\b"
     r"|(?:[^\W\d_]{1,20}\s+)?(?:minus|plus|mod|negated|below\s+zero"
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
 """Words that change the number before them."""
-_NAME = re.compile(r"(?<![^\W\d_])(?:[a-zA-Z](?:\(\w{1,3}\))?|[A-Z]{2,4})\s?=\s?\$?$")
+_NAME = re.compile(r"(?<![^\W\d_])(?:(?:\\(?:angle|triangle)\s?|∠\s?)?[A-Z]{1,4}|[a-zA-Z](?:\(\w{1,3}\))?)\s?=\s?\$?$")
 """A name to which a value is given is part of the value: "at least x = 4", "multiple of AB = 5"."""
 _BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECASE)
 _YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
 """A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
-_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?=\s)")
+_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=[\s\-−+*])")
+_ONE_THING = re.compile(r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn|does|doesn|has)\b)")
+"""A plural with a verb in the singular: a claim about the value, "5 apples is not enough"."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(
-    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s)(?:\\?\$)?$"
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[∂∫√Δ∆]\s|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
+    r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|\s(?:ish|-(?:ish|like|free))\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])"
+    r"|[einxyz](?![a-zA-Z])|\s(?:[nxz](?![\w'’])|[eiy](?=\W{0,3}$)|e-?\d)|!(?=\s[a-z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
@@ -131,7 +134,7 @@ def last_value(text: str) -> LastValue | None:
     while values and _IN_LIST.fullmatch(window, values[-1][2], start):
         previous, start, _ = values.pop()
         item = f"{previous} , {item}"
-    if name := _NAME.search(window, max(0, start - 8), start):
+    if name := _NAME.search(window, max(0, start - 18), start):
         start = name.start()
     if _is_part(window, start, end):
         return LastValue(item, "bounded")
@@ -139,20 +142,32 @@ def last_value(text: str) -> LastValue | None:
 
 
 def _end_of_unit(window: str, end: int) -> int:
-    """The end of a value including the unit after it, so that "5 km fails" is read as "5 fails"."""
-    unit = _UNIT.match(window, end)
-    return unit.end() if unit is not None and is_unit(unit[1]) else end
+    """The end of a value including its unit or noun, so that "5 km fails" is read as "5 fails"."""
+    unit, noun = _UNIT.match(window, end), _ONE_THING.match(window, end)
+    if unit is not None and is_unit(unit[1]):
+        return unit.end()
+    return end if noun is None else noun.end()
 
 
 def _is_part(window: str, start: int, end: int) -> bool:
     """Whether a formula or number is part of a larger one: a sign, a digit or "half" is right next to it."""
     before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + MAX_BEHIND]
+    unit_end = _end_of_unit(window, end)
+    beyond = window[unit_end : unit_end + MAX_BEHIND] if unit_end > end else ""
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
-    if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
-        return True
     if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
         return True
+    return _is_led(before) or _is_followed(after) or (beyond != "" and _is_followed(beyond))
+
+
+def _is_led(before: str) -> bool:
+    """Whether the text before a value changes it."""
+    return _PART_BEFORE.search(before) is not None or is_operand(before) or is_limit(before)
+
+
+def _is_followed(after: str) -> bool:
+    """Whether the text after a value changes it."""
     return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from verikit.answers.claims.tokens import ClaimToken, after, before
-from verikit.answers.claims.words import EARLIER, PRONOUNS, WHOSE
+from verikit.answers.claims.words import EARLIER, GETS, PRONOUNS, WHOSE
 
 Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
 """`bounded` is a limit instead of the value: "at least 5", "between 3 and 5". `withdrawn` is taken back later."""
@@ -29,6 +29,7 @@ _BELIEFS = frozenset(("think", "case", "right", "say"))
 _INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
 _VALUES = frozenset(("number", "letter"))
 _LABEL = frozenset(("it", "that", "is", "sure"))
+_LEADS = frozenset(("so", "we", "i", *GETS))
 _WORDS = frozenset(
     ("word", "think", "case", "right", "say", "is", "answer", "option", "filler", "sure", "does", "it", "they", "after",
      "all", "choose", "that", "number", "se", "remains", "and")
@@ -93,8 +94,8 @@ def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: 
 
 
 def _is_label(left: Sequence[ClaimToken], at: int) -> bool:
-    """Whether the word at a position and a colon are all of a label, with at most "it is" before: "It is wrong: 5"."""
-    is_whole = all(token.role in _LABEL for token in left[:at])
+    """Whether the word at a position and a colon are all of a label, except "it is", "so we get": "It is wrong: 5"."""
+    is_whole = all(token.role in _LABEL or token.text in _LEADS for token in left[:at])
     return is_whole and [token.text for token in left[at + 1 :]] in ([":"], ["："])
 
 
@@ -178,8 +179,9 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
 
 
 def _is_unmet(condition: Sequence[ClaimToken]) -> bool:
-    """Whether words are an unmet condition: "if it were even", "had it been even"."""
-    if not any(token.text in _UNREAL for token in condition):
+    """Whether words are an unmet condition: "if it were even", "had it been even". "If I had to choose" is not one."""
+    said = [token.text for token in condition]
+    if _UNREAL.isdisjoint(said) or said[1:4] in (["i", "had", "to"], ["we", "had", "to"]):
         return False
     return condition[0].text in _UNREAL or any(token.role in ("if", "se") for token in condition)
 
@@ -255,8 +257,12 @@ def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool
 
 
 def _fails(right: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a word right after a value is a whole predicate: "B fails"."""
-    follows = all(token.role in ("sure", "does", "option") for token in right[:at])
+    """Whether a word right after a value and its noun is a whole predicate: "B fails", "5 apples fails".
+
+    The singular is a claim about the value. "5 students failed" counts them.
+    """
+    noun = at > 0 and right[0].role == "word" and right[0].text.endswith("s") and right[at].text == "fails"
+    follows = all(token.role in ("sure", "does", "option") for token in right[noun:at])
     return (right[at].text.startswith("fail") and follows) or not right[at].text.isascii()
 
 

@@ -67,11 +67,11 @@ def tokens(text: str) -> tuple[ClaimToken, ...]:
     return _without_certainty(found)
 
 
-_CERTAIN = frozenset(("doubt", "question", "only"))
+_CERTAIN = frozenset(("doubt", "question", "only", "hesitate"))
 
 
 def _without_certainty(found: list[ClaimToken]) -> tuple[ClaimToken, ...]:
-    """Tokens in which "no doubt", "without a question" and "not only" are not denials."""
+    """Tokens in which "no doubt", "without a question", "not only" and "not hesitate" are not denials."""
     for at, token in enumerate(found):
         if token.role == "not" or token.text in ("without", "beyond"):
             nouns = found[at + 1 : at + 3]

@@ -47,7 +47,7 @@ _ROLES = {
         glaube denke finde crois pense creo pienso acho credo penso думаю считаю 认为""",
     "remains": "remains",
     "thought": "thought believed guessed",
-    "case": "true case possible way chance wahr vrai cierto verdad vero verdade 可能性",
+    "case": "true case possible way chance hold holds wahr vrai cierto verdad vero verdade 可能性",
     "say": """say says said claim claims claimed suggest suggests suggested argue argues argued state states stated
         guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice
         diz 说""",
@@ -82,6 +82,6 @@ REACHING = frozenset(word for word, role in ROLES.items() if role in _REACHING_R
 """If none of these precede a value, nothing is said of it there. "t" is the rest of "isn't"."""
 _SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
 SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
-    "too", "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS
+    "too", "rather", "instead", "t", "opposite", "negation", "reverse", "converse", *WHOSE, *EARLIER, *PRONOUNS
 }  # fmt: skip
 """A sentence without any of these asserts all its values. "t" is the rest of "isn't" without punctuation."""

@@ -95,7 +95,7 @@ def _after(value: Node, rest: str) -> Quantity | None:
     for _ in range(MAX_PARTS):
         digit = _next_number(rest)
         name = rest if digit < 0 else rest[:digit]
-        unit = _part_unit(name, parts)
+        unit = _part_unit(name if digit < 0 else _JOINERS.sub("", name.strip()), parts)
         if not unit and digit < 0 and not parts:
             current, unit = _in_thousands(current, name)
         if not unit:
@@ -138,11 +138,12 @@ def _in_thousands(value: Node, name: str) -> tuple[Node, tuple[Measure, ...]]:
 
 
 _DEGREES = measures("degrees")[0]
-_JOINERS = re.compile(r",?\s?\b(?:and|und|et|y|e)\b\s?$|,\s?$")
+_JOINERS = re.compile(r"(?:,\s?|\s)(?:and|und|et|y|e)$|,$")
+"""Words between a unit and the next number."""
 
 
 def _part_unit(name: str, before: list[tuple[Fraction, tuple[Measure, ...]]]) -> tuple[Measure, ...]:
-    name = _JOINERS.sub("", name.strip()).strip()
+    name = name.strip()
     if name in ("'", "''", '"') and before:
         return measures("arcmin" if name == "'" else "arcsec")
     if before and before[0][1][0] == _DEGREES and name in ("minutes", "minute", "seconds", "second", "min", "sec"):

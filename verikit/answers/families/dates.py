@@ -12,6 +12,7 @@ from typing import NamedTuple
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
+from verikit.answers.families.text import is_signed
 
 
 class Date(NamedTuple):
@@ -133,6 +134,8 @@ def _match(gold: Date, text: str, context: Context) -> EqualityResult | None:
     answer = read_date(shown) or _short(shown)
     if answer is None:
         return different("no date") if _DIGITS.fullmatch(shown) else None
+    if is_signed(shown):
+        return different("a sign before a date")
     if "?" in (answer.order, gold.order) and answer.order != gold.order:
         answer, gold = _ordered(answer, gold), _ordered(gold, answer)
         if "?" in (answer.order, gold.order):

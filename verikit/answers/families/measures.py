@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verikit.answers.families.plain import denies
-from verikit.answers.parser.operations import AFTER
+from verikit.answers.parser.operations import AFTER, NO_CLAIM
 from verikit.answers.parser.units import Unit, parse_unit, single
 
 
@@ -175,11 +175,11 @@ def _single(name: str) -> Unit | None:
 
 
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*(?: (?:of |per )?[^\W\d_]+(?:[-'][^\W\d_]+)*){0,4}")
-_NOT_NAMES = AFTER | frozenset(
+_NOT_NAMES = AFTER | NO_CLAIM | frozenset(
     "is are was were and or not but to from by than then if so because which that who as at in on with per point half "
     "quarter am pm bc ad ce bce january february march april may june july august september october november december "
-    "st nd rd th pi e i x y z n k t a b".split()
-)
+    "st nd rd th pi e i x y z n k t a b below above zero dozen".split()
+)  # fmt: skip
 
 
 def _noun(folded: str) -> str:
@@ -187,7 +187,7 @@ def _noun(folded: str) -> str:
     if not _WORDS.fullmatch(folded) or denies(folded):
         return ""
     words = folded.split(" ")
-    if any(word in _NOT_NAMES for word in words):
+    if any(word in _NOT_NAMES for word in words) or "times" in words[:-1]:
         return ""
     return " ".join(_singular(word) for word in words)
 

@@ -131,7 +131,8 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|never|neither|nor|none|or|maybe|perhaps|possibly|either|except|but|unless|instead|rather|wrong|"
+    r"\b(?:not|is out|no(?!\.)|too(?= \w)|never|neither|nor|none|or|maybe|perhaps|possibly|"
+    r"either|except|but|unless|instead|rather|wrong|"
     r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
     r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
@@ -151,7 +152,8 @@ _SIGN = re.compile(
 _NOT_LEADS = FUNCTIONS | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
-    "third square cube root squared plus times opposite negation reciprocal inverse multiple multiples between".split()
+    "third square cube root squared plus times anti opposite negation reciprocal inverse multiple multiples "
+    "between".split()
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may follow a quantity without being part of it."""
@@ -161,7 +163,7 @@ _PART_OF_VALUE = (
     | frozenset(
         "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
         "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
-        "rd th negated below pi π".split()
+        "rd th negated below pi π e i n x y z bc bce ish er".split()
     )
 )
 MAX_LED = 200
@@ -191,7 +193,7 @@ def states_plainly(rest: str) -> bool:
     if not rest:
         return True
     is_plain = _WORDS.fullmatch(rest) is not None and not _HEDGE.search(rest)
-    return is_plain and WORDS.isdisjoint(rest.lower().replace(",", " ").split())
+    return is_plain and WORDS.isdisjoint(rest.lower().replace(",", " ").replace("-", " ").split())
 
 
 def stated(text: str, assigned: bool = True) -> Iterator[str]:

@@ -241,14 +241,18 @@ def _ratio(step: Node, unit: Node) -> Fraction | None:
     """A step as a rational multiple of another."""
     value = exact(Node("div", (step, unit)))
     if value is None:
-        guess = Fraction(FloatField({}).value(step) / FloatField({}).value(unit)).limit_denominator(1_000)
+        guess = Fraction(_quotient(step, unit)).limit_denominator(1_000)
         value = guess if identical(step, Node("mul", (num(guess), unit)))[0] else None
     return None if value is None else Fraction(value)
 
 
+def _quotient(node: Node, unit: Node) -> float:
+    """The real part of a quotient. A caller verifies a guess that rests on it, so the imaginary part may be ignored."""
+    return float(complex(FloatField({}).value(node) / FloatField({}).value(unit)).real)
+
+
 def _phase(node: Node, period: Node) -> float:
-    quotient = FloatField({}).value(node) / FloatField({}).value(period)
-    return float(quotient % 1.0)
+    return _quotient(node, period) % 1.0
 
 
 def _congruent(a: Node, b: Node, x: float, y: float, period: Node) -> bool:
@@ -256,7 +260,7 @@ def _congruent(a: Node, b: Node, x: float, y: float, period: Node) -> bool:
     gap = abs(x - y)
     if min(gap, 1 - gap) > 1e-9:
         return False
-    turns = round((FloatField({}).value(a) - FloatField({}).value(b)) / FloatField({}).value(period))
+    turns = round(_quotient(a, period) - _quotient(b, period))
     return identical(_difference(a, b), Node("mul", (num(turns), period)))[0] is True
 
 

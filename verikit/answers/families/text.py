@@ -27,6 +27,11 @@ _WORD = re.compile(
 _OPERATOR = re.compile(r"(?<=[^\W\d_])(?P<gap> ?)(?P<sign>[*×·⋅/÷+=^])(?P=gap)(?=[^\W\d_])")
 _SAME_OPERATOR = {"×": "*", "·": "*", "⋅": "*", "÷": "/"}
 _SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
+_SIGNED = re.compile(
+    r"(?:[\s${(]|(?:it|that|this|he|she|they|is|was|are|were|the|so|we|i|get|have|find)\s)*(?:[-−¬~+!∂∫√Δ∇]|\\(?:neg|lnot))",
+    re.IGNORECASE,
+)
+"""A text with a sign before its first word, ignoring "it is"."""
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
 _HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
@@ -119,7 +124,7 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
     if not a:
         same = gold.strip() == answer.strip() != ""
         return equal("same text") if same else different("no words in the answer")
-    if _sign(gold) != _sign(answer):
+    if is_signed(gold) != is_signed(answer):
         return different("one has a sign before it")
     if _differ_in_operators(gold, answer):
         return different("another operator between the words")
@@ -159,8 +164,9 @@ def _parts(text: str) -> list[tuple[str, ...]]:
     return sorted(w for part in _PARTS.split(text[:MAX_CHARS]) if (w := words(part)))
 
 
-def _sign(text: str) -> bool:
-    return text.lstrip(" ${(").startswith(("-", "−", "¬", "~", "+", "!", "\\neg", "\\lnot"))
+def is_signed(text: str) -> bool:
+    """Whether a sign is before the first word."""
+    return _SIGNED.match(text) is not None
 
 
 def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> str | None:

@@ -11,7 +11,7 @@ import re
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.sentences import doubts
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.text import words
+from verikit.answers.families.text import is_signed, words
 from verikit.answers.parser.operations import WORDS
 
 MAX_CHARS = 300
@@ -60,7 +60,7 @@ _ADVERBS = frozenset("therefore thus hence indeed clearly always strictly monoto
 _DENIALS = frozenset(
     "not no never neither nor none cannot isnt arent doesnt dont wasnt cant or but if unless when except maybe perhaps "
     "might may could possibly unlikely hardly almost nearly then while some sometimes doubt suppose assume wrong "
-    "mistaken rather instead than only every once whether yes".split()
+    "mistaken rather instead than different unlike opposite only every once whether yes".split()
 ) | {word for phrase in _SAID for word in phrase if word not in _COPULAS | _NOUNS and word not in ("of", "to", "one")}
 _AFTER = frozenset(("to", "for", "in", "exists", "exist"))
 _LIKELY = re.compile(
@@ -69,9 +69,8 @@ _LIKELY = re.compile(
     r"|obtuse|isosceles|equilateral|scalene|parallel|perpendicular|orthogonal|skew|jective|one-to-one|onto|\\\{\s*\\\}",
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬]|\\(?:neg|lnot)\b)")
 _BRACES = re.compile(r"\\\{\s*\\\}")
-_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\d)[,.;:!—-]|\s+because\b)")
+_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\w)[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
 )
@@ -121,7 +120,7 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
 
 def meaning(text: str) -> str:
     """The meaning of a gold answer. Empty if it is not a text of this kind."""
-    if len(text) > MAX_CHARS or not _LIKELY.search(text) or _SIGN.match(text):
+    if len(text) > MAX_CHARS or not _LIKELY.search(text) or is_signed(text):
         return ""
     lead = _YES_NO.match(text.lower())
     if lead and _ECHO.fullmatch(text.lower(), lead.end()):

@@ -144,11 +144,12 @@ class Parser(Cursor):
                 terms.append(Node("neg", (self.product(),)))
             elif self.at("pm", "mp"):
                 sign = self.take().text
-                left = terms[0] if len(terms) == 1 else Node("add", tuple(terms))
-                right = self.product()
+                left, right = _added(terms), self.product()
                 terms = [Node("pm", (left, right if sign == "pm" else Node("neg", (right,))))]
+            elif self.at("bmod", "pmod"):  # of all terms before it
+                terms = [Node("fn", ("mod", _added(terms), self._modulus()))]
             else:
-                return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
+                return _added(terms)
 
     def product(self) -> Node:
         """Read a product or quotient, written or by juxtaposition, left to right."""
@@ -166,7 +167,7 @@ class Parser(Cursor):
             elif (self.at("/") and self.ahead().kind not in ("unit", "word")) or self.at("div"):
                 self.take()
                 node, plain = Node("div", (node, self._signed_power())), False
-            elif self.at("mod", "bmod", "pmod"):
+            elif self.at("mod"):
                 node, plain = Node("fn", ("mod", node, self._modulus())), False
             elif self._juxtaposed():
                 plain = plain and not self.at("(", "{")
@@ -342,6 +343,10 @@ def _closed(before: Token, left: Node) -> bool:
     if left.op != "mul":
         return left.op in ("pct", "deg", "prime")
     return left.args[-1].op in ("pct", "deg", "prime") or (before.kind == "sym" and before.text in ("h", "e", "E"))
+
+
+def _added(terms: list[Node]) -> Node:
+    return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
 
 def _times(left: Node, right: Node) -> Node:

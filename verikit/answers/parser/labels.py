@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from verikit.answers.parser.operations import AFTER, NO_CLAIM
@@ -31,10 +31,13 @@ NO_NOUN = (
     | frozenset(
         "negative below hundred thousand million billion trillion dozen "
         "january february march april may june july august september october november december jan feb mar apr jun "
-        "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+        "ish er jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
     )
 )
 """Words after a number that are not a counted noun. They change the value, or form a date or a sentence."""
+
+_NO_LABEL = (_PROSE - {"the"}) | frozenset("least most different twice thrice half double".split())
+_FACTORS = frozenset("einxyz")
 
 
 def skip_label(parser: Parser) -> None:
@@ -48,7 +51,7 @@ def skip_label(parser: Parser) -> None:
     if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
         return  # A product of symbols, AB = 5.
     if len(words) <= MAX_LABEL and parser.tokens[index].text in ("=", ":"):
-        if any(word.text.lower() in _PROSE - {"the"} for word in words):
+        if any(word.text.lower() in _NO_LABEL for word in words):
             raise NotMath("prose before the value")
         parser.seek(index + 1)
 
@@ -72,11 +75,17 @@ def _label(parser: Parser) -> list[str]:
 def _is_noun(parts: list[str]) -> bool:
     """Whether a label that is not a unit may be a counted noun."""
     words = [part for part in parts if part.isalpha()]
-    if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
+    if _changes(parts, words):
         return False
-    if "times" in words[:-1]:
-        return False  # "5 times" counts, "5 times two" is 10
     return len(parts) - 2 <= len(words) <= MAX_LABEL
+
+
+def _changes(parts: list[str], words: list[str]) -> bool:
+    """Whether a label has numbers or words that change the value before it. "5 times" counts, "5 times two" is 10."""
+    has_number = any(part[:1].isdigit() for part in parts)
+    is_alike = any(sign == "-" and word in ("ish", "like", "free") for sign, word in pairwise(parts))
+    has_operation = any(word.lower() in NO_NOUN or word in _FACTORS for word in words)
+    return has_number or is_alike or has_operation or "times" in words[:-1]
 
 
 def with_unit(parser: Parser, node: Node) -> Node:

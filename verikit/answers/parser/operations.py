@@ -21,23 +21,25 @@ _FACTOR = r"(?<!by\s)(?<!with\s)(?<!in\s)a\s+factor"
 """A growth by a factor of 5 has the value 5, a factor of 5 does not."""
 _RESULTS = "sum|difference|product|quotient|remainder|digits?"
 """A difference of 5 is 5, the difference of 5 and 3 is not."""
-_FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla"
+_FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla|mod|modulo"
+_PREFIXES = "anti|ex|mid|non|post|pre|pseudo|quasi|semi|un|under|over|above|below"
+"""Prefixes and prepositions before a date, a time or a word that make it another one: ex-, post-."""
 _BOUNDS = (
     r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
     r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
-    r"|different\s+from|(?:number|one)\s+(?:before|after)"
+    r"|different\s+from|anti|(?:number|one)\s+after|before"
 )
 AFTER = frozenset(
     "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
     "reversed".split()
 )
 """Words right after a value that change it."""
-NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
+NO_CLAIM = frozenset("etc least most too does do did doesn don fail fails failed hold holds".split())
 """Words right after a number that limit or deny it, and so are not a counted noun."""
 WORDS = AFTER | NO_CLAIM | frozenset(
-    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|multiples|divisors|digits|dozen|hundred"
-    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
-    .replace(" ", "|").split("|")
+    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|{_PREFIXES}|multiples|divisors|digits|dozen|hundred"
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|out|between|ish|like|pi|π|e|x"
+    .replace("s?", "").replace(" ", "|").split("|")
 )  # fmt: skip
 """Words next to a date or time of day that make it uncertain."""
 
@@ -49,7 +51,7 @@ _BEFORE = re.compile(
 _LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?(?:\\?\$|[€£¥])?$", re.IGNORECASE)
 _BEHIND = re.compile(
     rf"\s+(?:[^\W\d_][^\s,;:.!?]{{0,19}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
-    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b|etc\b|and\s+(?:others?|so\s+on)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
+    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b|etc\b|and\s+(?:others?|so\s+on)\b)|\s*(?:\\?(?:pi|sqrt)\b|\\[bp]mod\b|[π√])",
     re.IGNORECASE,
 )
 MAX_BEFORE = 30

@@ -130,10 +130,18 @@ def _power_after(parts: list[str], index: int, power: int) -> tuple[int, int]:
         word = parts[index].lower()
         return (_POWER_WORDS[word], index + 1) if word in ("squared", "cubed") else (power, index)
     match = _NUMBER.search("".join(parts[index + 1 : index + 5]))
-    index += 1
-    while index < len(parts) and (parts[index] in "{}-" or _NUMBER.fullmatch(parts[index])):
+    return (int(match[0]) if match else _NO_POWER), _end_of_power(parts, index + 1)
+
+
+def _end_of_power(parts: list[str], index: int) -> int:
+    """The end of one number, in braces or not."""
+    while index < len(parts) and parts[index] in "{-":
         index += 1
-    return (int(match[0]) if match else _NO_POWER), index
+    if index < len(parts) and _NUMBER.fullmatch(parts[index]):
+        index += 1
+    while index < len(parts) and parts[index] == "}":
+        index += 1
+    return index
 
 
 def parse_unit(parts: list[str], name: Callable[[str], Unit | None] = single) -> Unit | None:
