@@ -14,7 +14,7 @@ from verikit.types import Score
 from verikit.verifiers.code import livecodebench, rows
 from verikit.verifiers.code.apart.far_program import FarProgram
 from verikit.verifiers.code.apart.reach import out_of_reach
-from verikit.verifiers.code.attempt import OUT_OF_REACH, CodeAttempt, no_program, other_language
+from verikit.verifiers.code.attempt import OUT_OF_REACH, CodeAttempt, Rules, no_program, other_language
 from verikit.verifiers.code.cases import Called, Case, Driven, Piped, SharedCalls
 from verikit.verifiers.code.checkers import checked
 from verikit.verifiers.code.compare import holds, same_output, show
@@ -48,10 +48,11 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     if isinstance(ways, Score):
         return ways
     runs = _CaseRuns(attempt, ways)
-    if not all(isinstance(case, Called) for case in cases):
+    calls = [case for case in cases if isinstance(case, Called)]
+    if len(calls) < len(cases):
         runs.settle()
     if not (rules.shared_calls or rules.in_process or rules.livecodebench):
-        runs.call_together([case for case in cases if isinstance(case, Called)])
+        runs.call_together(calls)
     passed, first = 0, ""
     for case in _grouped(cases) if rules.shared_calls else cases:
         problem = runs.problem(case)
@@ -63,13 +64,17 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
         first = first or (f"{case.text[:120]}: {problem}" if case.text else problem)
         if not rules.fraction:
             break
-    reason = first or f"passes {len(cases)} of {len(cases)} tests"
+    return _verdict(rules, runs.program, passed, len(cases), first)
+
+
+def _verdict(rules: Rules, program: str, passed: int, total: int, first: str) -> Score:
+    """The score of a program that passed some tests; `first` is the first problem."""
+    reason = first or f"passes {total} of {total} tests"
     if first and rules.fraction:
-        reason = f"passes {passed} of {len(cases)}; {first}"
+        reason = f"passes {passed} of {total}; {first}"
     if rules.in_process:
         reason = f"in process, forgeable: {reason}"
-    value = passed / len(cases) if rules.fraction else float(not first)
-    return Score(value, answer=runs.program, reason=reason)
+    return Score(passed / total if rules.fraction else float(not first), answer=program, reason=reason)
 
 
 def _ways_to_join(attempt: CodeAttempt, cases: Sequence[Case]) -> list[str] | Score:
