@@ -1,6 +1,6 @@
 """Is a gold answer with one edit still accepted? Counts the accepted edits that an independent oracle can't explain.
 
-    python -m benchmarks.answer_mutants [--seed N] [--per N] [--data DIR]
+    python benchmarks/answer_mutants.py [--seed N] [--per N] [--data DIR]
 
 An edit puts words or signs before or after a gold answer, or inserts, deletes, swaps or changes a character. An
 accepted edit is sound if the written forms are the same but for marks, if both have the same numeric value, or if the
@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import mpmath
+from answers import data_folder
 
-from benchmarks.answers import data_folder
 from verikit.answers import verify
 
 GOLDS = r"""

@@ -21,18 +21,11 @@ from typing import Any
 
 import mpmath
 
-from tests.answers import mutations, trees
-from tests.answers.mutations import SIZES
+from tests.answers.mutations import SIZES, differ, mutate, names, value
 from tests.answers.test_soundness_fuzz import BY_CUSTOM
-from tests.answers.trees import STYLES
+from tests.answers.trees import STYLES, Printer, grow
 from verikit.answers import verify
 
-differ: Any = mutations.differ
-mutate: Any = mutations.mutate
-names: Any = mutations.names
-value: Any = mutations.value
-Printer: Any = trees.Printer
-grow: Any = trees.grow
 Tree = tuple[Any, ...]
 Signature = list[Any]
 WRAPPERS = {
