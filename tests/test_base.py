@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import verikit
 from verikit import Sample, Score, Verifier, verifier
 from verikit.base import FunctionVerifier, unique_names
 from verikit.errors import EngineError, UsageError
@@ -72,7 +73,7 @@ def test_a_mixin_cannot_replace_the_method_that_callers_use():
 
 def test_the_old_name_of_score_works_with_a_warning():
     with pytest.warns(DeprecationWarning, match=r"verifier\.score\(samples\)"):
-        assert Exact().score([Sample("?", "4", "4")])[0].value == 1.0
+        assert verikit.score_all(Exact(), [Sample("?", "4", "4")])[0].value == 1.0
 
 
 @given(st.integers(0, 40), st.sets(st.integers(0, 39)))

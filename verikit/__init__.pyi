@@ -97,6 +97,8 @@ from verikit.verifiers.tools.tool_calls import ToolCalls as tool_calls
 from verikit.verifiers.tools.trajectory import Trajectory as trajectory
 from verikit.verifiers.xlsx import Xlsx as xlsx
 
+from verikit.base import score_all as score_all  # an old name, for one release
+
 __version__: str
 __all__ = [
     'Gold',

@@ -64,6 +64,38 @@ def test_values_without_bounds_have_no_points_and_no_invented_interval():
     assert told == "B is 12.5 above A. The interval is unknown, because the values have no bounds."
 
 
+def test_rewards_that_are_no_fractions_have_no_points():
+    found = replace(pair(90, 82).difference, before=3.5, after=3.729, low=0.207, high=0.234)
+    (told,) = sentences([RunDifference("w1", "w2", found)])
+    assert told == "w2 is 0.229 above w1, 95 % interval 0.207 to 0.234."
+
+
+def test_a_sentence_says_on_how_many_questions_both_runs_have_a_value():
+    found = replace(pair(90, 82).difference, docs=8, left_out=92)
+    (told,) = sentences([RunDifference("A", "B", found)])
+    assert "below A on the 8 of 100 questions that both have a value for, " in told
+    found = replace(found, changed=())
+    (told,) = sentences([RunDifference("A", "B", found)])
+    assert told == "B and A have equal values on the 8 of 100 questions that both have a value for."
+
+
+def test_equal_means_of_other_questions_are_neither_above_nor_below():
+    found = replace(pair(90, 82).difference, before=0.5, after=0.5, low=-0.1, high=0.1, p=1.0)
+    (told,) = sentences([RunDifference("A", "B", found)])
+    assert told.startswith("B and A have equal means, 95 % interval ")
+
+
+def test_sentences_beyond_the_first_are_counted():
+    assert sentences([pair(90, 82)] * 8)[-1] == "The table of differences has 2 more."
+
+
+def test_a_task_that_is_no_fraction_takes_only_its_own_row_from_the_picture():
+    points = replace(outcomes("points", 50), values={f"q{i}": 7.0 + i for i in range(100)}, bounds=(0.0, 200.0))
+    (found,) = pictures({"A": [outcomes("mean", 90), points], "B": [outcomes("mean", 82), points]}, [])
+    assert found.rows == ["mean"]
+    assert found.note.endswith("1 of 2 rows")
+
+
 def test_with_several_metrics_a_sentence_names_its_own_and_the_clearest_come_first():
     told = sentences([pair(90, 89, "gsm8k"), pair(90, 60, "math")])
     assert [" on math" in text for text in told] == [True, False]
@@ -107,7 +139,47 @@ def test_questions_that_the_second_run_loses_come_first_with_the_replies_that_ex
         ("A", 1.0, "fine"),
         ("B", 0.5, "bad"),
     ]
-    assert [reply.text.head for reply in found[1].replies] == ["", ""]
+    assert [reply.text for reply in found[1].replies] == [None, None]
+
+
+def record(id, *values, question="", metric="mean"):
+    return {"id": id, "question": question, "metric": metric, "values": dict(zip("ABC", values, strict=False))}
+
+
+RUNS = [Run(name, "score", "") for name in "ABC"]
+
+
+def test_the_largest_losses_come_before_the_largest_gains():
+    gains = [record(f"gain {i}", 0.0, i / 100) for i in range(1, 40)]
+    found = worst(iter([*gains, record("small loss", 0.6, 0.5), record("loss", 1.0, 0.0)]), RUNS[:2])
+    assert [question.id for question in found][:4] == ["loss", "small loss", "gain 39", "gain 38"]
+
+
+def test_a_question_of_several_metrics_is_shown_once_for_the_one_that_differs_most():
+    records = [record("q", 1.0, 0.0, metric="mean", question="?"), record("q", 0.0, 0.5, metric="other", question="?")]
+    assert [question.about for question in worst(iter(records), RUNS[:2])] == ["mean"]
+
+
+def test_of_three_runs_the_widest_spreads_of_all_tasks_are_shown():
+    narrow = [record(f"a{i}", 0.0, 0.01, 0.0, metric="first") for i in range(9)]
+    wide = [record(f"a{i}", 0.0, 1.0, 0.5, metric="second") for i in range(9)]
+    assert {question.about for question in worst(iter([*narrow, *wide]), RUNS)} == {"second"}
+
+
+def test_an_empty_reply_is_not_a_missing_one_and_a_selection_shows_the_selected_reply():
+    (empty,) = worst(iter([record("q", 1.0, 0.0)]), [Run(n, "score", "", items=[item("q", 1.0, "")]) for n in "AB"])
+    assert [reply.text.head for reply in empty.replies] == ["", ""]
+    chosen = [item("q", 0.4, "chosen"), item("q", 1.0, "best"), item("q", 0.0, "worst")]
+    chosen[0].tags.append("selected")
+    runs = [Run(name, "score", "", items=chosen) for name in "AB"]
+    (found,) = worst(iter([record("q", 0.6, 0.4, metric="selected")]), runs)
+    assert [reply.text.head for reply in found.replies] == ["chosen", "chosen"]
+
+
+def test_replies_of_a_group_of_tasks_are_found_by_their_task():
+    runs = [Run(name, "eval", "", items=[item("mmlu_biology 7", 1.0, "cells")]) for name in "AB"]
+    (found,) = worst(iter([record("7", 1.0, 0.0, metric="mmlu")]), runs)
+    assert [reply.text.head for reply in found.replies] == ["cells", "cells"]
 
 
 def test_a_long_reply_is_cut_and_its_omitted_characters_are_counted():

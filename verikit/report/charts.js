@@ -233,7 +233,7 @@ function forest(chart, width, hidden) {
   rows.forEach(([text, marks], i) => {
     const top = 10 + i * tall;
     const name = svg("text", wide ? { class: "entry", x: left - 14, y: top + tall / 2 + 4, "text-anchor": "end" } : { class: "entry", x: left, y: top + 19 });
-    name.append(middle(text, most), svg("title", {}, text));
+    name.append(middle(plainly(text), most), svg("title", {}, plainly(text)));
     image.append(name, ...marks.flatMap(([kind, point, place]) => mark(chart, kind, point, xAt, top + (wide ? row / 2 : 32) + BESIDE * place, width)));
   });
   image.append(svg("text", { class: "name", x: (left + width - 78) / 2, y: height - 4, "text-anchor": "middle" },

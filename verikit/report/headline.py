@@ -9,7 +9,7 @@ from typing import NamedTuple
 from verikit.platform.terminal import in_percent
 from verikit.report.differences import RunDifference
 from verikit.report.items import cut
-from verikit.report.model import Cell, Chart, Run, SampleItem, Series, Table, Text
+from verikit.report.model import SELECTED, Cell, Chart, Run, SampleItem, Series, Table, Text
 from verikit.report.slice_tables import difference
 from verikit.report.slices import RunOutcomes, Slice, estimates_on, on_task, tasks_of_all
 from verikit.stats import Estimate
@@ -27,11 +27,11 @@ ALL = "all questions"
 
 
 class RunReply(NamedTuple):
-    """A run's reply to a question. The text is empty if the page does not have it."""
+    """A run's reply to a question. The text is None if the page does not have it."""
 
     run: str
     value: float
-    text: Text
+    text: Text | None
 
 
 class DifferingQuestion(NamedTuple):
@@ -50,17 +50,25 @@ def sentences(pairs: Sequence[RunDifference]) -> list[str]:
     several = len({pair.difference.task for pair in pairs}) > 1
     told = [_sentence(pair, p, several, len(pairs)) for pair, p in zip(pairs, adjusted, strict=True)]
     order = sorted(range(len(pairs)), key=lambda at: adjusted[at])
-    return [told[at] for at in order[:SENTENCES]]
+    left = len(order) - SENTENCES
+    more = [f"The table of differences has {left:,} more."] if left > 0 else []
+    return [told[at] for at in order[:SENTENCES]] + more
 
 
 def _sentence(pair: RunDifference, p: float, several: bool, comparisons: int) -> str:
     found, metric = pair.difference, difference(pair)
     on = f" on {found.task}" if several else ""
+    if found.left_out:
+        on += f" on the {found.docs:,} of {found.docs + found.left_out:,} questions that both have a value for"
+    elif not found.changed:
+        on += f" on all {found.docs:,} questions" if found.docs > 1 else " on the one question"
     if not found.changed:
-        return f"{pair.second} and {pair.first} have equal values{on} on all {found.docs:,} questions."
+        return f"{pair.second} and {pair.first} have equal values{on}."
     value = in_percent(abs(found.value)) + " points" if metric.percent else f"{abs(found.value):.3g}"
     way = "below" if found.value < 0 else "above"
     start = f"{pair.second} is {value} {way} {pair.first}{on}"
+    if not found.value:
+        start = f"{pair.second} and {pair.first} have equal means{on}"
     if metric.low is None or metric.high is None:
         return f"{start}. The interval is unknown, because the values have no bounds."
     low, high = (found.low, found.high) if found.value >= 0 else (-found.high, -found.low)
@@ -98,16 +106,21 @@ def _shared(outcomes: RunOutcomes, task: str) -> Mapping[str, Estimate]:
 
 
 def _forest(title: str, runs: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> Iterator[Chart]:
-    """Yield a picture of runs whose values are fractions. Other values have no common scale."""
-    shown = [(name, values) for name, values in rows if values][:ROWS]
-    if not shown or any(not 0 <= row.low <= row.high <= 1 for _, values in shown for row in values.values()):
+    """Yield a picture of the rows whose values are fractions. Other values have no common scale."""
+    fractions = [
+        (name, values)
+        for name, values in rows
+        if values and all(0 <= row.low <= row.high <= 1 for row in values.values())
+    ]
+    shown = fractions[:ROWS]
+    if not shown:
         return
     series = [
         Series(run, [(row.value, row.low, row.high) for row in (values[run] for _, values in shown)]) for run in runs
     ]
     note = "95 % intervals, on the questions that all runs have"
-    if len(rows) > ROWS:
-        note += f". The first {ROWS} of {len(rows):,} rows"
+    if len(shown) < len(rows):
+        note += f". {len(shown)} of {len(rows):,} rows"
     names = [name for name, _ in shown]
     yield Chart("side-by-side", title, "value", "", series, "forest", percent=True, note=note, rows=names)
 
@@ -140,12 +153,14 @@ def worst(records: Iterator[JsonObject], runs: Sequence[Run]) -> list[DifferingQ
         runs: The runs with their samples.
     """
     by_run = {run.name: _by_id(run.items) for run in runs}
-    known = [record for record in records if _spread(record) > 0]
+    known = sorted((record for record in records if _spread(record) > 0), key=_spread, reverse=True)
     if len(runs) == 2:
         first, second = (run.name for run in runs)
-        known.sort(key=lambda record: record["values"][second] - record["values"][first])
-    once = {(record["id"], record["question"]): record for record in reversed(known)}
-    return [_question(record, by_run) for record in islice(reversed(once.values()), WORST)]
+        known.sort(key=lambda record: record["values"][second] > record["values"][first])
+    once: dict[tuple[str, str], JsonObject] = {}
+    for record in known:
+        once.setdefault((record["id"], record["question"] or record["metric"]), record)
+    return [_question(record, by_run) for record in islice(once.values(), WORST)]
 
 
 def _by_id(items: Sequence[SampleItem]) -> dict[str, list[SampleItem]]:
@@ -166,19 +181,29 @@ def _question(record: JsonObject, by_run: Mapping[str, Mapping[str, Sequence[Sam
     values: Mapping[str, float] = record["values"]
     replies, asked = [], Text("Question", record["question"])
     for run, value in values.items():
-        several = by_run[run].get(record["id"]) or by_run[run].get(f"{record['metric']} {record['id']}") or ()
-        text = Text(run, "")
-        if several:
+        text = None
+        if several := _candidates(record, by_run[run]):
             # The lowest run shows its worst candidate, the others their best: these explain the difference.
             choose = min if value == min(values.values()) else max
             item = choose(several, key=lambda item: item.value or 0.0)
-            texts = list(item.texts)[:2] or [asked, text]
-            asked, text = Text("Question", *_body(texts[0])), Text(run, *_body(texts[-1]))
-        replies.append(RunReply(run, value, cut(text, LONGEST)))
+            if item.texts:
+                asked = Text("Question", *_body(item.texts[0]))
+                text = cut(Text(run, *_body(item.texts[:2][-1])), LONGEST)
+        replies.append(RunReply(run, value, text))
     keys = [
         str(value) for name, value in record.items() if name not in ("id", "question", "metric", "values") and value
     ]
     return DifferingQuestion(record["id"], ", ".join([record["metric"], *keys]), cut(asked, LONGEST), replies)
+
+
+def _candidates(record: JsonObject, items: Mapping[str, Sequence[SampleItem]]) -> Sequence[SampleItem]:
+    """Return a run's replies to a question: those that its value is made of."""
+    id, metric = record["id"], record["metric"]
+    found = items.get(id) or items.get(f"{metric} {id}") or ()
+    if not found:  # the metric may be a group of tasks, whose replies have the name of their task
+        of_members = [some for name, some in items.items() if name.startswith(metric) and name.endswith(f" {id}")]
+        found = of_members[0] if len(of_members) == 1 else ()
+    return [item for item in found if SELECTED in item.tags] if metric == "selected" else found
 
 
 def _body(text: Text) -> tuple[str, str, int]:

@@ -127,7 +127,7 @@ function together(same, place) {
 function difference(found) {
   const replies = found.replies.map(({ run, value, text }) => el("section", {},
     el("h4", {}, `${plainly(run)} `, el("span", { class: `verdict ${value >= PASS ? "right" : "wrong"}` }, digits(value))),
-    el("pre", { dir: "auto" }, ...whole(text))));
+    el("pre", { dir: "auto" }, ...(text ? whole(text) : ["The page does not have this text."]))));
   return el("article", { class: "difference" },
     el("h4", {}, el("bdi", {}, plainly(found.id)), el("span", { class: "label" }, plainly(found.about))),
     found.question.head ? el("p", { dir: "auto" }, ...whole(found.question)) : null,
@@ -135,7 +135,7 @@ function difference(found) {
 }
 
 function whole({ head, tail, omitted }) {
-  if (!head) return ["The page does not have this text."];
+  if (!head) return ["Empty text."];
   return omitted ? [...visible(head), el("span", { class: "omitted" }, `${many(omitted, "character")} left out`), ...visible(tail)] : visible(head);
 }
 

@@ -65,10 +65,11 @@ def _differences(pairs: Sequence[RunDifference]) -> Iterator[tuple[Cell, Cell]]:
 
 
 def difference(pair: RunDifference) -> Metric:
-    """Return a difference with its interval, in percent if it is bounded."""
+    """Return a difference with its interval, in percent if both means are fractions."""
     found = pair.difference
     low, high = (None, None) if math.isinf(found.low) else (found.low, found.high)
-    return Metric("", found.value, low, high, percent=found.low >= -1 and found.high <= 1)
+    fractions = all(0 <= mean <= 1 for mean in (found.before, found.after))
+    return Metric("", found.value, low, high, percent=fractions and found.low >= -1 and found.high <= 1)
 
 
 def of_rows(records: Iterable[Mapping[str, Any]], most: int) -> Iterator[Table]:

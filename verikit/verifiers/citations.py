@@ -206,27 +206,30 @@ def reference_marks(reply: str) -> list[re.Match[str]]:
         at = bisect_right(starts, match.start()) - 1
         if at >= 0 and match.end() <= spans[at][1]:
             continue
-        if match.start() == end_of_index or _indexes(match, names):  # the second pair of m[2][3] indexes like the first
-            end_of_index = match.end()
-        else:
+        if match.start() == end_of_index or _is_variable(_word_before(match), names):
+            end_of_index = match.end()  # the second pair of m[2][3] indexes like the first
+        elif not _indexes(match):
             found.append(match)
     return found
 
 
-def _indexes(match: re.Match[str], names: Container[str]) -> bool:
-    """Whether brackets index a variable, by the word before them and the operators after them."""
+def _word_before(match: re.Match[str]) -> str:
+    """The word that brackets stand directly behind; empty if there is none."""
     if match[0][0] != "[" or match.string[max(match.start() - 1, 0) : match.start()].isspace():
-        return False
+        return ""
     before = _GLUED.search(match.string[max(match.start() - 80, 0) : match.start()])
-    if before is None:
-        return False
-    word = before[0]
-    variable = word in names or "_" in word or (len(word) == 1 and word.islower()) or match[0] == "[0]"
-    return (
-        variable
-        or re.fullmatch(r"[a-z]+\d+", word) is not None
-        or _ON_WITH_CODE.match(match.string, match.end()) is not None
-    )
+    return before[0] if before else ""
+
+
+def _is_variable(word: str, names: Container[str]) -> bool:
+    return word in names or "_" in word or (len(word) == 1 and word.islower())
+
+
+def _indexes(match: re.Match[str]) -> bool:
+    """Whether brackets likely index a variable, by the word before them and the operators after them."""
+    word = _word_before(match)
+    likely = match[0] == "[0]" or re.fullmatch(r"[a-z]+\d+", word) is not None
+    return bool(word) and (likely or _ON_WITH_CODE.match(match.string, match.end()) is not None)
 
 
 def _named(reply: str, end: int) -> list[int]:
