@@ -180,7 +180,9 @@ class _Reader:
             return self.value(node)
         except SpecError as error:
             known = {*self.named, *self.scope, *registered(self.kind)}
-            if not isinstance(node, ast.Name) or node.id in known or "did you mean" in (error.hint or ""):
+            if not isinstance(node, ast.Name) or node.id in known:
+                raise
+            if (error.hint or "").startswith(f"did you mean {node.id[0]}"):  # a mistyped name keeps its first letter
                 raise
             problem = f"{option}{node.id}: {node.id} is not a number, a text or a name"
             raise SpecError(problem, hint=f"write strings in quotes: {option}{node.id!r}") from None
