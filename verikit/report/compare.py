@@ -90,12 +90,18 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
     runs = [run for _, run in collected]
     for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):
         run.name = name
-        if len(runs) > 1:  # the comparison comes first
-            run.charts = [replace(chart, more=True) if chart.key == "lengths" else chart for chart in run.charts]
+    if len(runs) > 1:
+        _fold_lengths(runs)
     if left_out:
         runs[0].notices.append(f"not finished, and so not in this page: {', '.join(left_out)}")
     folders = {run.name: folder for run, (folder, _) in zip(runs, collected, strict=True)}
     return runs, side_by_side(runs, folders, options)
+
+
+def _fold_lengths(runs: Sequence[Run]) -> None:
+    """Fold the histograms of lengths, because the comparison of runs comes first."""
+    for run in runs:
+        run.charts = [replace(chart, more=True) if chart.key == "lengths" else chart for chart in run.charts]
 
 
 def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Options) -> list[SideBySide]:

@@ -315,9 +315,7 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
     for x in ticks(low, high, max(2, int((right - left) // 60))):
         drawing.shapes.append(Line([(x_at(x), top + 6), (x_at(x), bottom)], FAINT))
         drawing.shapes.append(TextLabel(x_at(x), bottom + 16, told(x, chart.percent), "middle"))
-    if chart.reference is not None:
-        x = x_at(chart.reference)
-        drawing.shapes.append(Line([(x, top + 6), (x, bottom)], SOFT, dash=(4.0, 4.0)))
+    _reference(drawing, chart, x_at, (top + 6, bottom))
     for number, (name, (_, points)) in enumerate(zip(names, rows, strict=True)):
         y = top + 10 + tall * number
         drawing.shapes.append(TextLabel(left - 10, y + tall / 2 + SIZE / 3, name, "end", INK))
@@ -325,6 +323,13 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
             drawing.shapes += _interval(point, colour, x_at, y + ROW / 2 + BESIDE * place, percent=chart.percent)
     x_name = f"{chart.x} (%)" if chart.percent else chart.x
     drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
+
+
+def _reference(drawing: Drawing, chart: Chart, x_at: Callable[[float], float], span: tuple[float, float]) -> None:
+    """A dashed line at the value that the others are compared with."""
+    if chart.reference is not None:
+        x = x_at(chart.reference)
+        drawing.shapes.append(Line([(x, end) for end in span], SOFT, dash=(4.0, 4.0)))
 
 
 def shortened(text: str, most: int) -> str:

@@ -13,7 +13,7 @@ from verikit.report.model import SELECTED, Cell, Chart, Run, SampleItem, Series,
 from verikit.report.slice_tables import difference
 from verikit.report.slices import RunOutcomes, Slice, estimates_on, on_task, tasks_of_all
 from verikit.stats import Estimate
-from verikit.stats.paired import LEVEL, holm
+from verikit.stats.paired import LEVEL, Difference, holm
 from verikit.types import PASS_MARK, JsonObject
 
 SENTENCES = 6
@@ -57,18 +57,13 @@ def sentences(pairs: Sequence[RunDifference]) -> list[str]:
 
 def _sentence(pair: RunDifference, p: float, several: bool, comparisons: int) -> str:
     found, metric = pair.difference, difference(pair)
-    on = f" on {found.task}" if several else ""
-    if found.left_out:
-        on += f" on the {found.docs:,} of {found.docs + found.left_out:,} questions that both have a value for"
-    elif not found.changed:
-        on += f" on all {found.docs:,} questions" if found.docs > 1 else " on the one question"
+    on = (f" on {found.task}" if several else "") + _questions(found)
     if not found.changed:
         return f"{pair.second} and {pair.first} have equal values{on}."
-    value = in_percent(abs(found.value)) + " points" if metric.percent else f"{abs(found.value):.3g}"
-    way = "below" if found.value < 0 else "above"
-    start = f"{pair.second} is {value} {way} {pair.first}{on}"
-    if not found.value:
-        start = f"{pair.second} and {pair.first} have equal means{on}"
+    start = f"{pair.second} and {pair.first} have equal means{on}"
+    if found.value:
+        value = in_percent(abs(found.value)) + " points" if metric.percent else f"{abs(found.value):.3g}"
+        start = f"{pair.second} is {value} {'below' if found.value < 0 else 'above'} {pair.first}{on}"
     if metric.low is None or metric.high is None:
         return f"{start}. The interval is unknown, because the values have no bounds."
     low, high = (found.low, found.high) if found.value >= 0 else (-found.high, -found.low)
@@ -77,6 +72,15 @@ def _sentence(pair: RunDifference, p: float, several: bool, comparisons: int) ->
         return f"{start}, {between}."
     why = f" after correction for {comparisons} comparisons" if found.p < LEVEL else ""
     return f"{start}, {between}: not significant{why}."
+
+
+def _questions(found: Difference) -> str:
+    """On which questions the runs are compared, if those are not all or if nothing else is said."""
+    if found.left_out:
+        return f" on the {found.docs:,} of {found.docs + found.left_out:,} questions that both have a value for"
+    if found.changed:
+        return ""
+    return f" on all {found.docs:,} questions" if found.docs > 1 else " on the one question"
 
 
 def _range(low: float, high: float, percent: bool) -> str:
@@ -107,12 +111,7 @@ def _shared(outcomes: RunOutcomes, task: str) -> Mapping[str, Estimate]:
 
 def _forest(title: str, runs: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> Iterator[Chart]:
     """Yield a picture of the rows whose values are fractions. Other values have no common scale."""
-    fractions = [
-        (name, values)
-        for name, values in rows
-        if values and all(0 <= row.low <= row.high <= 1 for row in values.values())
-    ]
-    shown = fractions[:ROWS]
+    shown = [(name, values) for name, values in rows if _are_fractions(values)][:ROWS]
     if not shown:
         return
     series = [
@@ -123,6 +122,10 @@ def _forest(title: str, runs: Sequence[str], rows: Sequence[tuple[str, Mapping[s
         note += f". {len(shown)} of {len(rows):,} rows"
     names = [name for name, _ in shown]
     yield Chart("side-by-side", title, "value", "", series, "forest", percent=True, note=note, rows=names)
+
+
+def _are_fractions(values: Mapping[str, Estimate]) -> bool:
+    return bool(values) and all(0 <= row.low <= row.high <= 1 for row in values.values())
 
 
 def flips(pairs: Sequence[RunDifference], outcomes: RunOutcomes) -> Table:
@@ -199,11 +202,14 @@ def _question(record: JsonObject, by_run: Mapping[str, Mapping[str, Sequence[Sam
 def _candidates(record: JsonObject, items: Mapping[str, Sequence[SampleItem]]) -> Sequence[SampleItem]:
     """Return a run's replies to a question: those that its value is made of."""
     id, metric = record["id"], record["metric"]
-    found = items.get(id) or items.get(f"{metric} {id}") or ()
-    if not found:  # the metric may be a group of tasks, whose replies have the name of their task
-        of_members = [some for name, some in items.items() if name.startswith(metric) and name.endswith(f" {id}")]
-        found = of_members[0] if len(of_members) == 1 else ()
+    found = items.get(id) or items.get(f"{metric} {id}") or _of_members(metric, id, items)
     return [item for item in found if SELECTED in item.tags] if metric == "selected" else found
+
+
+def _of_members(group: str, id: str, items: Mapping[str, Sequence[SampleItem]]) -> Sequence[SampleItem]:
+    """Return the replies to a question of a group of tasks. They have the name of their task, such as `group_part`."""
+    found = [some for name, some in items.items() if name.startswith(group) and name.endswith(f" {id}")]
+    return found[0] if len(found) == 1 else ()
 
 
 def _body(text: Text) -> tuple[str, str, int]:
