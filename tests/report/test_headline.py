@@ -82,7 +82,7 @@ def test_a_sentence_says_on_how_many_questions_both_runs_have_a_value():
 def test_equal_means_of_other_questions_are_neither_above_nor_below():
     found = replace(pair(90, 82).difference, before=0.5, after=0.5, low=-0.1, high=0.1, p=1.0)
     (told,) = sentences([RunDifference("A", "B", found)])
-    assert told.startswith("B and A have equal means, 95 % interval ")
+    assert told.startswith("B has the same mean as A, 95 % interval ")
 
 
 def test_sentences_beyond_the_first_are_counted():

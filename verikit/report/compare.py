@@ -87,15 +87,21 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
         raise UsageError(
             "rows of these runs can't be sliced by a key", hint=f"use runs of {' or '.join(sorted(COMPARABLE))}"
         )
-    runs = [run for _, run in collected]
-    for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):
-        run.name = name
+    runs = _named_apart(collected)
     if len(runs) > 1:
         _fold_lengths(runs)
     if left_out:
         runs[0].notices.append(f"not finished, and so not in this page: {', '.join(left_out)}")
     folders = {run.name: folder for run, (folder, _) in zip(runs, collected, strict=True)}
     return runs, side_by_side(runs, folders, options)
+
+
+def _named_apart(collected: Sequence[tuple[Path, Run]]) -> list[Run]:
+    """Name each run by its folder, with a number where two folders have one name."""
+    names = unique_names(folder.resolve().name for folder, _ in collected)
+    for (_, run), name in zip(collected, names, strict=True):
+        run.name = name
+    return [run for _, run in collected]
 
 
 def _fold_lengths(runs: Sequence[Run]) -> None:

@@ -312,10 +312,7 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
     values = [value for series in chart.series for point in series.points for value in point] + [chart.reference]
     low, high = (0.0, 1.0) if chart.percent and not chart.rows else _bounds(values, chart.percent)
     x_at = _scale(low, high, left, right)
-    for x in ticks(low, high, max(2, int((right - left) // 60))):
-        drawing.shapes.append(Line([(x_at(x), top + 6), (x_at(x), bottom)], FAINT))
-        drawing.shapes.append(TextLabel(x_at(x), bottom + 16, told(x, chart.percent), "middle"))
-    _reference(drawing, chart, x_at, (top + 6, bottom))
+    _grid(drawing, chart, ticks(low, high, max(2, int((right - left) // 60))), x_at, (top + 6, bottom))
     for number, (name, (_, points)) in enumerate(zip(names, rows, strict=True)):
         y = top + 10 + tall * number
         drawing.shapes.append(TextLabel(left - 10, y + tall / 2 + SIZE / 3, name, "end", INK))
@@ -325,8 +322,13 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
     drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
 
 
-def _reference(drawing: Drawing, chart: Chart, x_at: Callable[[float], float], span: tuple[float, float]) -> None:
-    """A dashed line at the value that the others are compared with."""
+def _grid(
+    drawing: Drawing, chart: Chart, at: Sequence[float], x_at: Callable[[float], float], span: tuple[float, float]
+) -> None:
+    """A line with its number at each place, and a dashed line at the value that the others are compared with."""
+    for x in at:
+        drawing.shapes.append(Line([(x_at(x), end) for end in span], FAINT))
+        drawing.shapes.append(TextLabel(x_at(x), span[1] + 16, told(x, chart.percent), "middle"))
     if chart.reference is not None:
         x = x_at(chart.reference)
         drawing.shapes.append(Line([(x, end) for end in span], SOFT, dash=(4.0, 4.0)))

@@ -60,10 +60,7 @@ def _sentence(pair: RunDifference, p: float, several: bool, comparisons: int) ->
     on = (f" on {found.task}" if several else "") + _questions(found)
     if not found.changed:
         return f"{pair.second} and {pair.first} have equal values{on}."
-    start = f"{pair.second} and {pair.first} have equal means{on}"
-    if found.value:
-        value = in_percent(abs(found.value)) + " points" if metric.percent else f"{abs(found.value):.3g}"
-        start = f"{pair.second} is {value} {'below' if found.value < 0 else 'above'} {pair.first}{on}"
+    start = f"{pair.second} {_beside(found.value, metric.percent, pair.first)}{on}"
     if metric.low is None or metric.high is None:
         return f"{start}. The interval is unknown, because the values have no bounds."
     low, high = (found.low, found.high) if found.value >= 0 else (-found.high, -found.low)
@@ -72,6 +69,14 @@ def _sentence(pair: RunDifference, p: float, several: bool, comparisons: int) ->
         return f"{start}, {between}."
     why = f" after correction for {comparisons} comparisons" if found.p < LEVEL else ""
     return f"{start}, {between}: not significant{why}."
+
+
+def _beside(value: float, percent: bool, first: str) -> str:
+    """How the second run's mean stands beside the first's."""
+    if not value:
+        return f"has the same mean as {first}"
+    size = in_percent(abs(value)) + " points" if percent else f"{abs(value):.3g}"
+    return f"is {size} {'below' if value < 0 else 'above'} {first}"
 
 
 def _questions(found: Difference) -> str:

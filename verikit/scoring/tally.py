@@ -28,6 +28,10 @@ LOST = ("error", "timeout")
 """Statuses that leave a candidate unscored because of verikit or the data."""
 
 
+def _spenders(parts: Sequence[Verifier]) -> list[str]:
+    return list(dict.fromkeys(name for part in parts for name in getattr(part, "spenders", ())))
+
+
 class Tally:
     """The counts and estimates behind a summary."""
 
@@ -42,7 +46,7 @@ class Tally:
         self._tallied = sorted({key for part in parts for key in part.tallied})
         self._rates = {name: pair for part in parts for name, pair in part.rates.items()}
         # Parts, such as the judges of a cascade, whose spending is also counted separately, under `NAME cost` etc.
-        self._spenders = list(dict.fromkeys(name for part in parts for name in getattr(part, "spenders", ())))
+        self._spenders = _spenders(parts)
         self._priced = [*SPENT, *(f"{name} {key}" for name in self._spenders for key in SPENT)]
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
