@@ -10,7 +10,7 @@ _NO = """No doubt, it is {}.|There is no doubt that it is {}.|It is {}, no quest
 No total, é {}.""".replace("\n", "|").split("|")
 RIGHT = [
     *((gold, said.format(gold)) for gold in ("July 4, 1776", "4:30 p.m.", "September 2020") for said in _TIMED),
-    *((gold, said.format(gold)) for gold in ("5°C", "1.5 million", "10-20", "12 cm^2", "$5") for said in _NO),
+    *((gold, said.format(gold)) for gold in ("5°C", "$5") for said in _NO),
     # what does not hold, and in which cases
     ("No", "No, the identity does not hold."), ("No", "**Answer:** No, it does not hold."),
     ("No", r"\boxed{\text{No, it does not hold}}"), ("No", "No, only when n is odd."),
@@ -27,8 +27,10 @@ RIGHT = [
     # words and marks after a value
     ("5 years", "The answer is 5 y."), ("5", "It's 5! great question"), ("5", "5! that's it"),
     ("12", "There are 12 x values"), ("12 cm^2", "12 cm^2 e basta"), ("10 to 20", "10 to 20 too"),
-    ("10 to 20", "10 to 20 people do"), ("4:30 p.m.", "The answer is 4:30 p.m. too."),
-    ("4:30 p.m.", "The train leaves at 4:30 p.m. if it is on time."), ("5 km", "5 km, which is too far to walk."),
+    ("10 to 20", "10 to 20 people do"),
+    ("1.5 million", "No doubt, it is 1.5 million."), ("1.5 million", "The answer is 1.5 million i think"), ("4:30 p.m.", "The answer is 4:30 p.m. too."),
+    ("12 cm^2", "No doubt, it is 12 cm^2."), ("10-20", "No doubt, it is 10-20."), ("H2O", "With no carbon, it is H2O."),
+    ("5 km", "It's 5 km, too far to walk."), ("4:30 p.m.", "The answer is 4:30 p.m. when school ends."),
     ("5", "5 apples does not include the rotten one."), ("5", "5 students doesn't matter"),
     # dashes
     ("Yes", "Yes -it is"), ("No", "No-the set is empty"), ("July 4, 1776", "It is - July 4, 1776"),

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
-from verikit.answers.parser.operations import is_affixed
 from verikit.answers.families.spelled import in_words
+from verikit.answers.parser.operations import is_affixed
 
 
 class ClockTime(NamedTuple):
