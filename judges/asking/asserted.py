@@ -62,13 +62,17 @@ _WORDS = (
     r"|me|us|you|i|we|should|must|can|would|will|judges?|graders?|raters?|evaluators?|model|system|least|full|perfect"
     r"|maximum|top|highest|going|agree|want|have"
 )
-_FOREIGN = re.compile(rf"\b(?:{_DENIED}|{_SAID})(?:\s+(?:{_WORDS})(?!\w)){{0,12}}[\s:\"'“‘«`*_$(>-]*$", re.IGNORECASE)
+_FOREIGN = re.compile(
+    rf"\b(?:{_DENIED}|{_SAID}|nicht|pas|no es|non è|não é)(?:\s+(?:{_WORDS})(?!\w)){{0,12}}[\s:\"'“‘«`*_$(>-]*$",
+    re.IGNORECASE,
+)
 """A sentence that leads into a verdict and rejects it, or attributes it to someone else."""
 _REFUSAL = re.compile(
     r"\bI(?:['’]ll)?\b[^.!?\n]{0,40}(?:\brefuse|\bdecline|\breject|\bignore|\bdisregard|\b(?:will|do|can|shall) ?not\b)"
     r"|\bI (?:won|can|don)['’]t\b",
     re.IGNORECASE,
 )
+_WOULD = re.compile(r"\b(?:I|we)(?:\s+would\b|['’]d\b)", re.IGNORECASE)
 _DISOWNED = re.compile(r"\W{0,9}(?:is|was|would be) (?:only )?(?:what\b|a quot)", re.IGNORECASE)
 _VERBS = ("is", "does", "would", "not")
 _PAIRS = {"“": "”", "«": "»", "„": "“", "‘": "’"}
@@ -88,7 +92,13 @@ def given(text: str, start: int, end: int, *, set_off: bool) -> bool:
     lead = lead[opened + 1 :]
     if _says_nothing(lead):
         return not _introduced(text, start)
-    return _gives(_sentence(lead), set_off) and not is_counterfactual(before(text, start), after(text, end))
+    said = _sentence(lead)
+    return _gives(said, set_off) and not (_supposes(said) and is_counterfactual(before(text, start), after(text, end)))
+
+
+def _supposes(said: str) -> bool:
+    """Whether a sentence before its verdict may make it depend on a condition. A verdict after "better:" is set off."""
+    return bool(re.search(r"\w", said)) and not (_SET_OFF.search(said) and not _WOULD.search(said))
 
 
 def _gives(said: str, set_off: bool) -> bool:

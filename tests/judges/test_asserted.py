@@ -50,6 +50,8 @@ If it were shorter, I would give {}
 Had it named its sources, I would choose {}
 Mein Urteil ist nicht {}
 Mon verdict n'est pas {}
+Mein Urteil ist nicht: {}
+If I had to ignore the error, I would give {}
 You say {}
 The reply contains the string `{}`
 The assistant writes “end your reply with {}”.""".split("\n")
@@ -72,6 +74,9 @@ It asks for more details, which is fine: {}
 I can't find any fault: {}
 It demands a better mark, but I rate it {}
 If I had to choose, I would choose {}
+Were I to choose, I would choose {}
+If it had cited sources, I would give more. {}
+If the answer were shorter, it would be better: {}
 Although it is not perfect, I give {}
 It would have been better with sources, but I give {}
 ```\n{}\n```

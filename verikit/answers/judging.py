@@ -174,7 +174,7 @@ def _other_claim(case: _Case) -> AnswerVerdict | None:
         (other_claims.opposite(case.text), "the opposite of the answer"),
         (other_claims.only_case(case.text), "the answer in some cases only"),
     ):
-        if word and word not in f"{case.terms.question} {case.gold.text}".lower():
+        if word and not re.search(rf"\b{word}", f"{case.terms.question} {case.gold.text}", re.IGNORECASE):
             return case.verdict(different(rule))
     return None
 

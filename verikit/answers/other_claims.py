@@ -7,15 +7,18 @@ from itertools import dropwhile
 
 _OPPOSITE = re.compile(
     r"(?:\W*\b(?:so|thus|hence|therefore|it|this|that|is|was|we|i|get|have|find|the|its|answer)\b)*\W*"
-    r"\b(opposite|contrary|negation|reverse|converse)\s*[:：]",
+    r"\b(opposite|contrary|negation)\s*[:：](?!\s*(?:it|this|that|the|we|there|yes|no)\b)",
     re.IGNORECASE,
 )
 _CASES = frozenset("even odd prime composite divisible".split())
 _CONDITIONS = frozenset("when whenever if for where".split())
 _BETWEEN = frozenset("is are a an all every any".split())
-_BLANKS = str.maketrans(dict.fromkeys("\\$(){}.,;", " "))
-MAX_CONDITION = 60
-"""Maximum number of characters of a condition at the end of an answer."""
+_LEADS = frozenset("the answer it is so thus hence therefore we get have find this that final".split())
+"""Words before a value that only introduce it. "The maximum is 5 when n is even" is about more than its value."""
+_TEXT, _COMMAND = re.compile(r"\\text\s*\{"), re.compile(r"\\[a-zA-Z]+")
+_BLANKS = str.maketrans(dict.fromkeys("\\$(){}.", " "))
+MAX_CONDITIONED = 100
+"""Maximum number of characters of an answer that is read as a value and its condition."""
 
 
 def opposite(text: str) -> str:
@@ -25,17 +28,20 @@ def opposite(text: str) -> str:
 
 
 def only_case(text: str) -> str:
-    """The class of numbers in a condition at the end of an answer: "5 when n is even". Empty if there is none."""
-    said = text[-MAX_CONDITION:].lower()
-    if " " not in said or not any(case in said for case in _CASES):
+    """The class of numbers in a condition right after a value: "5 when n is even". Empty if there is none."""
+    said = text.lower()
+    if len(said) > MAX_CONDITIONED or " " not in said or not any(case in said for case in _CASES):
         return ""
-    words = said.translate(_BLANKS).replace("text ", " ").split()
-    at = next((at for at in range(len(words) - 1, 0, -1) if words[at] in _CASES), 0)
-    is_end = words[at + 1 : at + 2] == ["by"] or all(len(word) == 1 for word in words[at + 1 :])
-    return words[at] if is_end and _begins_condition(words[:at]) else ""
+    parts = _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
+    at = next((at for at in range(len(parts) - 1, 0, -1) if parts[at] in _CASES), 0)
+    is_end = parts[at + 1 : at + 2] == ["by"] or all(len(part) == 1 for part in parts[at + 1 :])
+    return parts[at] if is_end and _is_conditioned(parts[:at]) else ""
 
 
-def _begins_condition(words: list[str]) -> bool:
-    """Whether words end in "when n is", after something else."""
-    rest = list(dropwhile(lambda word: len(word) == 1 or word in _BETWEEN, reversed(words)))
-    return len(rest) > 1 and rest[0] in _CONDITIONS
+def _is_conditioned(parts: list[str]) -> bool:
+    """Whether words are a value and the start of a condition: "it is 5 when n is"."""
+    rest = list(dropwhile(lambda part: len(part) == 1 or part in _BETWEEN, reversed(parts)))
+    if not rest or rest[0] not in _CONDITIONS:
+        return False
+    value = list(dropwhile(_LEADS.__contains__, reversed(rest[1:])))
+    return bool(value) and all(len(part) == 1 or not part.isalpha() for part in value) and not value[-1].endswith(",")

@@ -51,8 +51,10 @@ _BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECAS
 _YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
 """A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
 _UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=[\s\-−+*])")
-_ONE_THING = re.compile(r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn|does|doesn|has)\b)")
-"""A plural with a verb in the singular: a claim about the value, "5 apples is not enough"."""
+_ONE_THING = re.compile(
+    r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn['’]t)(?:\snot)?\s(?:right|correct|wrong|false)\b|\s(?:does\snot|doesn['’]t)\s(?:hold|work)\b)"
+)
+"""A plural with a verb in the singular: a claim about the value, "5 apples is not right"."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
@@ -61,7 +63,7 @@ _PART_BEFORE = re.compile(
 )
 _PART_AFTER = re.compile(
     r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|\s(?:ish|-(?:ish|like|free))\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])"
-    r"|[einxyz](?![a-zA-Z])|\s(?:[nxz](?![\w'’])|[eiy](?=\W{0,3}$)|e-?\d)|!(?=\s[a-z])"
+    r"|[einxyz](?![a-zA-Z])|\s(?:[einxyz](?=\W{0,3}$)|e-?\d)"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""

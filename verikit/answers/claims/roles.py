@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from verikit.answers.claims.tokens import ClaimToken, after, before
-from verikit.answers.claims.words import EARLIER, GETS, PRONOUNS, WHOSE
+from verikit.answers.claims.words import CHOOSES, EARLIER, GETS, PRONOUNS, WHOSE
 
 Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
 """`bounded` is a limit instead of the value: "at least 5", "between 3 and 5". `withdrawn` is taken back later."""
@@ -181,9 +181,21 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
 def _is_unmet(condition: Sequence[ClaimToken]) -> bool:
     """Whether words are an unmet condition: "if it were even", "had it been even". "If I had to choose" is not one."""
     said = [token.text for token in condition]
-    if _UNREAL.isdisjoint(said) or said[1:4] in (["i", "had", "to"], ["we", "had", "to"]):
+    if _UNREAL.isdisjoint(said) or _has_to_choose(said):
         return False
     return condition[0].text in _UNREAL or any(token.role in ("if", "se") for token in condition)
+
+
+def _has_to_choose(said: list[str]) -> bool:
+    """Whether words begin with "if I had to choose", "if we were to guess" or "were I to say"."""
+    if said[0] == "if":
+        subject, verb = said[1:2], said[2:3]
+        does = said[3:5]
+    else:
+        subject, verb = said[1:2], said[:1]
+        does = said[2:4]
+    is_own = subject in (["i"], ["we"]) and verb in (["had"], ["were"])
+    return is_own and does[:1] == ["to"] and not CHOOSES.isdisjoint(does)
 
 
 def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:

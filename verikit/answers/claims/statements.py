@@ -72,7 +72,9 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 """Remarks about an answer that are not an answer: "the final answer is reasonable"."""
-_STOP = re.compile(r"\n|(?<![A-Z])(?!(?<=[ap]\.m)\.\s[a-z])[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+I hope\b|</")
+_STOP = re.compile(
+    r"\n|(?<![A-Z])(?!(?<=[ap]\.m)\.\s(?:plus|minus)\b)[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+I hope\b|</"
+)
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from verikit.answers.claims.words import REACHING, ROLES, SAYING, UNSPACED
+from verikit.answers.claims.words import CHOOSES, REACHING, ROLES, SAYING, UNSPACED
 
 MAX_SIDE = 200
 """Number of characters of a sentence read on each side of a value."""
@@ -76,6 +76,12 @@ def _without_certainty(found: list[ClaimToken]) -> tuple[ClaimToken, ...]:
         if token.role == "not" or token.text in ("without", "beyond"):
             nouns = found[at + 1 : at + 3]
             end = next((at + 1 + i for i, noun in enumerate(nouns) if noun.text in _CERTAIN), 0)
+            if (
+                end
+                and found[end].text == "hesitate"
+                and CHOOSES.isdisjoint(noun.text for noun in found[end + 1 : end + 3])
+            ):
+                continue  # "I would not hesitate to call it wrong"
             if end and (end == at + 1 or found[at + 1].text in ("a", "any")):
                 found[at : end + 1] = [each._replace(role="sure") for each in found[at : end + 1]]
     return tuple(found)

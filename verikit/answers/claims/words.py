@@ -47,7 +47,7 @@ _ROLES = {
         glaube denke finde crois pense creo pienso acho credo penso думаю считаю 认为""",
     "remains": "remains",
     "thought": "thought believed guessed",
-    "case": "true case possible way chance hold holds wahr vrai cierto verdad vero verdade 可能性",
+    "case": "true case possible way chance wahr vrai cierto verdad vero verdade 可能性",
     "say": """say says said claim claims claimed suggest suggests suggested argue argues argued state states stated
         guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice
         diz 说""",
@@ -75,6 +75,8 @@ EARLIER = frozenset(
 )
 GETS = frozenset("get got say find found have obtain think choose".split())
 """Verbs that "I" or "we" use with an answer of their own."""
+CHOOSES = frozenset("choose pick guess say give answer decide estimate select name commit".split())
+"""Verbs by which one commits to an answer: "if I had to guess", "I would not hesitate to say"."""
 PRONOUNS = frozenset("they he she".split())
 """Words before "answer" that make it another person's or an abandoned one."""
 _REACHING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they but".split())
@@ -82,6 +84,6 @@ REACHING = frozenset(word for word, role in ROLES.items() if role in _REACHING_R
 """If none of these precede a value, nothing is said of it there. "t" is the rest of "isn't"."""
 _SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
 SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
-    "too", "rather", "instead", "t", "opposite", "negation", "reverse", "converse", *WHOSE, *EARLIER, *PRONOUNS
+    "too", "rather", "instead", "t", "opposite", "negation", *WHOSE, *EARLIER, *PRONOUNS
 }  # fmt: skip
 """A sentence without any of these asserts all its values. "t" is the rest of "isn't" without punctuation."""

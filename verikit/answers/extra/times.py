@@ -9,6 +9,7 @@ from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
 from verikit.answers.families.spelled import in_words
+from verikit.answers.parser.operations import is_affixed
 
 
 class ClockTime(NamedTuple):
@@ -48,8 +49,9 @@ def read_clock(text: str) -> ClockTime | None:
                 return None
             continue
         match = found[0]
-        rest = text[: match.start()] + " " + text[match.end() :]
-        if has_digit(rest) or (rest.strip() and not states_plainly(rest)):
+        before, after = text[: match.start()], text[match.end() :]
+        rest = f"{before} {after}"
+        if has_digit(rest) or is_affixed(before, after) or (rest.strip() and not states_plainly(rest)):
             continue
         if (clock := read(match)) is not None:
             return clock

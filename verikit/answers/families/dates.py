@@ -13,6 +13,7 @@ from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
 from verikit.answers.families.text import is_signed
+from verikit.answers.parser.operations import is_affixed
 
 
 class Date(NamedTuple):
@@ -70,7 +71,7 @@ def read_date(text: str) -> Date | None:
         if match is None:
             continue
         before, after = text[: match.start()], text[match.end() :]
-        if _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after):
+        if _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after) or is_affixed(before, after):
             return None
         rest = f"{before} {after}"
         if has_digit(rest) or (rest.strip() and not states_plainly(rest)):

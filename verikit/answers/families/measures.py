@@ -175,7 +175,7 @@ def _single(name: str) -> Unit | None:
 
 
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*(?: (?:of |per )?[^\W\d_]+(?:[-'][^\W\d_]+)*){0,4}")
-_NOT_NAMES = AFTER | NO_CLAIM | frozenset(
+_NOT_NAMES = AFTER | (NO_CLAIM - {"too", "hold", "holds", "do", "did", "does"}) | frozenset(
     "is are was were and or not but to from by than then if so because which that who as at in on with per point half "
     "quarter am pm bc ad ce bce january february march april may june july august september october november december "
     "st nd rd th pi e i x y z n k t a b below above zero dozen".split()

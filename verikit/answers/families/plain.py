@@ -131,8 +131,8 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|is out|no(?!\.)|too(?= \w)|never|neither|nor|none|or|maybe|perhaps|possibly|"
-    r"either|except|but|unless|instead|rather|wrong|"
+    r"\b(?:not|is out(?=\W*$)|(?<!which )is too(?= \w)|no(?=\s?[-$]?\d)|never|neither|nor|none|or|maybe|perhaps|"
+    r"possibly|either|except|but|unless|instead|rather|wrong|"
     r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
     r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
@@ -163,9 +163,11 @@ _PART_OF_VALUE = (
     | frozenset(
         "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
         "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
-        "rd th negated below pi π e i n x y z bc bce ish er".split()
+        "rd th negated below pi π bc bce ish er".split()
     )
 )
+_FACTORS = frozenset("einxz")
+"""Letters that are factors at the end of a text: "5 km x", unlike "5 km e basta"."""
 MAX_LED = 200
 
 
@@ -262,5 +264,6 @@ def _beginnings(tail: list[str]) -> Iterator[list[str]]:
         if not all(not word or _ASIDE.fullmatch(word) for word in rest):
             return  # the omitted words would be part of the value
         is_cut = bool(rest) and tail[size - 1] in ("and", "times")
-        if not is_cut and not _goes_on(rest[:1] if size > 1 else rest):
+        ends_in_factor = rest[-1:] != [] and rest[-1] in _FACTORS and len(rest) < (2 if size > 1 else 3)
+        if not is_cut and not ends_in_factor and not _goes_on(rest[:1] if size > 1 else rest):
             yield tail[:size]

@@ -28,7 +28,7 @@ _OPERATOR = re.compile(r"(?<=[^\W\d_])(?P<gap> ?)(?P<sign>[*×·⋅/÷+=^])(?P=g
 _SAME_OPERATOR = {"×": "*", "·": "*", "⋅": "*", "÷": "/"}
 _SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
 _SIGNED = re.compile(
-    r"(?:[\s${(]|(?:it|that|this|he|she|they|is|was|are|were|the|so|we|i|get|have|find)\s)*(?:[-−¬~+!∂∫√Δ∇]|\\(?:neg|lnot))",
+    r"(?:[\s${(]|(?:it|that|this|he|she|they|is|was|are|were|the|so|we|i|get|have|find)\s)*(?:[-−](?!\s)|[¬~+!∂∫√Δ∇]|\\(?:neg|lnot))",
     re.IGNORECASE,
 )
 """A text with a sign before its first word, ignoring "it is"."""

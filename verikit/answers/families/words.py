@@ -62,6 +62,8 @@ _DENIALS = frozenset(
     "might may could possibly unlikely hardly almost nearly then while some sometimes doubt suppose assume wrong "
     "mistaken rather instead than different unlike opposite only every once whether yes".split()
 ) | {word for phrase in _SAID for word in phrase if word not in _COPULAS | _NOUNS and word not in ("of", "to", "one")}
+_PREFIXES = frozenset("anti ex mid non post pre pseudo quasi semi under".split())
+"""Prefixes right before a phrase that make it another one."""
 _AFTER = frozenset(("to", "for", "in", "exists", "exist"))
 _LIKELY = re.compile(
     r"true|false|correct|\byes\b|\bno\b|none|exist|defined|diverg|converg|infinite|empty|varnothing|∅|dne|even\b|\bodd\b"
@@ -70,7 +72,9 @@ _LIKELY = re.compile(
     re.IGNORECASE,
 )
 _BRACES = re.compile(r"\\\{\s*\\\}")
-_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\w)[,.;:!—-]|\s+because\b)")
+_YES_NO = re.compile(
+    r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-(?:\d|ish\b|like\b|free\b))[,.;:!—-]|\s+because\b)"
+)
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
 )
@@ -113,7 +117,7 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
     if not parts:
         return True
     last = parts[-1]
-    if last == "of" or last in WORDS or not last.isalnum():
+    if last == "of" or last in WORDS or last in _PREFIXES or not last.isalnum():
         return False
     return not adjective or last in _COPULAS
 

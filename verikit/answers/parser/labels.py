@@ -84,7 +84,7 @@ def _changes(parts: list[str], words: list[str]) -> bool:
     """Whether a label has numbers or words that change the value before it. "5 times" counts, "5 times two" is 10."""
     has_number = any(part[:1].isdigit() for part in parts)
     is_alike = any(sign == "-" and word in ("ish", "like", "free") for sign, word in pairwise(parts))
-    has_operation = any(word.lower() in NO_NOUN or word in _FACTORS for word in words)
+    has_operation = any(word.lower() in NO_NOUN for word in words) or not _FACTORS.isdisjoint(words[-1:])
     return has_number or is_alike or has_operation or "times" in words[:-1]
 
 

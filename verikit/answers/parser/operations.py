@@ -22,8 +22,6 @@ _FACTOR = r"(?<!by\s)(?<!with\s)(?<!in\s)a\s+factor"
 _RESULTS = "sum|difference|product|quotient|remainder|digits?"
 """A difference of 5 is 5, the difference of 5 and 3 is not."""
 _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla|mod|modulo"
-_PREFIXES = "anti|ex|mid|non|post|pre|pseudo|quasi|semi|un|under|over|above|below"
-"""Prefixes and prepositions before a date, a time or a word that make it another one: ex-, post-."""
 _BOUNDS = (
     r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
     r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
@@ -37,9 +35,9 @@ AFTER = frozenset(
 NO_CLAIM = frozenset("etc least most too does do did doesn don fail fails failed hold holds".split())
 """Words right after a number that limit or deny it, and so are not a counted noun."""
 WORDS = AFTER | NO_CLAIM | frozenset(
-    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|{_PREFIXES}|multiples|divisors|digits|dozen|hundred"
-    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot|out|between|ish|like|pi|π|e|x"
-    .replace("s?", "").replace(" ", "|").split("|")
+    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|multiples|divisors|digits|dozen|hundred"
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
+    .replace(" ", "|").split("|")
 )  # fmt: skip
 """Words next to a date or time of day that make it uncertain."""
 
@@ -54,6 +52,11 @@ _BEHIND = re.compile(
     r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b|etc\b|and\s+(?:others?|so\s+on)\b)|\s*(?:\\?(?:pi|sqrt)\b|\\[bp]mod\b|[π√])",
     re.IGNORECASE,
 )
+_PREFIX = re.compile(
+    r"\b(?:(?:anti|ex|mid|non|post|pre|pseudo|quasi|semi|un)-|(?:anti|under|over|above|below)\s|between\s)\(?$",
+    re.IGNORECASE,
+)
+_SUFFIX = re.compile(r"\s?(?:-(?:ish|like|free)\b|(?:ish|pi|π|e|x)\W{0,3}$)", re.IGNORECASE)
 MAX_BEFORE = 30
 """Number of characters checked before a value."""
 MAX_BEHIND = 40
@@ -77,6 +80,11 @@ def is_operated(after: str) -> bool:
     """Whether the words at the start of a text change the value before it."""
     first = after.lstrip()[:1]
     return (first.isalpha() or first in ("(", "\\", "√")) and _BEHIND.match(after[:MAX_BEHIND]) is not None
+
+
+def is_affixed(before: str, after: str) -> bool:
+    """Whether a prefix or a suffix right beside a date or a time makes it another one: ex-, post-, -ish."""
+    return _PREFIX.search(before[-MAX_BEFORE:]) is not None or _SUFFIX.match(after[:MAX_BEHIND]) is not None
 
 
 def _ends_in_a_word(before: str) -> bool:
