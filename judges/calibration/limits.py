@@ -2,7 +2,8 @@
 
 Each side is fitted separately, since judges often err more in one direction. A side's limit is the widest one whose
 agreement, by the lower end of its interval over prompts, is at least the target. All limits that are tried have the
-chance to pass by luck. So each one's interval has the level that leaves 5 % for all of a side together (Bonferroni).
+chance to pass by luck. So the levels are such that a judge below the target everywhere gets a limit on a side with a
+probability of at most 5 % (Bonferroni).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from verikit.stats import Estimate
 from verikit.stats.clustered import clustered_mean
 from verikit.types import PASS_MARK
 
-_TRIED = 10
+_TRIED = 5
 """Maximum limits that are tried per side. More of them would need more labels."""
 _ERROR = 0.05
-"""What the intervals of all limits of a side leave together."""
+"""Maximum probability that any limit of a side is below the target. It is shared by the lower ends that are tried."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class SideLimit:
     limit: float
     labels: int
     agreement: Estimate
-    """Its interval is wider than a 95 % one, because several limits are tried."""
+    """Its interval has the level of one of the limits that were tried."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _side(held: Mapping[Key, tuple[float, float]], target: float) -> SideLimit |
         by_prompt: defaultdict[str, list[float]] = defaultdict(list)
         for key in ordered[:end]:
             by_prompt[key[0]].append(held[key][1])
-        agreement = clustered_mean(by_prompt.values(), 1 - _ERROR / len(ends))
+        agreement = clustered_mean(by_prompt.values(), 1 - 2 * _ERROR / len(ends))
         if agreement.low >= target:
             found = SideLimit(held[ordered[end - 1]][0], end, agreement)
     return found
