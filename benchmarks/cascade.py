@@ -117,7 +117,7 @@ def main() -> None:
     """Print a table for each world."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000)
-    parser.add_argument("--labels", type=int, default=400)
+    parser.add_argument("--labels", type=int, default=1_000)
     parser.add_argument("--fits", type=int, default=100)
     args = parser.parse_args()
     judges = {name: Simulated(name) for name in NOISE}

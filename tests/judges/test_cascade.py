@@ -158,13 +158,15 @@ def test_limits_are_fitted_by_side_and_only_as_wide_as_the_labels_prove():
     assert fit_limits(made, few, 0.9).of == 901
 
 
-def test_a_judge_below_the_target_gets_no_limit_by_luck():
-    rng, fitted = random.Random(2), 0
-    for _ in range(60):
-        raw = {(f"p{i}", 0): rng.uniform(0, 0.49) for i in range(200)}
-        labels = {key: Label(float(rng.random() > 0.895)) for key in raw}
-        fitted += fit_limits(RunVerdicts("score", dict.fromkeys(raw, 0.0), raw), labels, 0.9).low is not None
-    assert fitted <= 2
+def test_several_limits_that_are_tried_need_more_labels_than_one():
+    def fitted(values):
+        raw = {(f"p{i}", 0): value for i, value in enumerate(values)}
+        run = RunVerdicts("score", dict.fromkeys(raw, 0.0), raw)
+        return fit_limits(run, dict.fromkeys(raw, Label(0.0)), 0.95).low
+
+    assert fitted([0.1] * 70) is not None
+    assert fitted([i / 1000 for i in range(70)]) is None
+    assert fitted([i / 1000 for i in range(120)]).limit == 0.119
 
 
 def test_a_limit_is_never_among_equal_values():
