@@ -13,6 +13,7 @@ pair of real judges would reach.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -69,6 +70,19 @@ def limits_of(name: str, rows: Sequence[tuple[float, Sample]], target: float) ->
     return fit_limits(run, {(str(i), 0): Label(truth) for i, (truth, _) in enumerate(rows)}, target)
 
 
+def limits_in_turn(rng: random.Random, world: World, target: float, labels: int) -> list[list[float | None]]:
+    """Limits of the cheap and of the middle judge, each from labelled rows that reach it."""
+    cheap = limits_of("cheap", [drawn(rng, world) for _ in range(labels)], target)
+    low, high = cheap.until
+    passed = (
+        row
+        for row in iter(lambda: drawn(rng, world), None)
+        if (low is None or row[1].meta["cheap"] > low) and (high is None or row[1].meta["cheap"] < high)
+    )
+    middle = limits_of("middle", list(itertools.islice(passed, labels)), target)
+    return [cheap.until, middle.until]
+
+
 def agreement(rows: Sequence[tuple[float, Sample]], scores: Sequence[Score]) -> float:
     """How often the score passes where the truth is right."""
     return fmean(score.passed == bool(truth) for (truth, _), score in zip(rows, scores, strict=True))
@@ -103,20 +117,20 @@ def main() -> None:
     """Print a table for each world."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000)
-    parser.add_argument("--labels", type=int, default=400)
+    parser.add_argument("--labels", type=int, default=1_000)
     parser.add_argument("--fits", type=int, default=100)
     args = parser.parse_args()
     judges = {name: Simulated(name) for name in NOISE}
     for world in (World(0.0, False), World(0.5, False), World(0.5, True)):
         rng = random.Random(37)
-        rows, labelled = ([drawn(rng, world) for _ in range(count)] for count in (args.rows, args.labels))
-        print(f"{world}; limits from {args.labels} labels")
+        rows = [drawn(rng, world) for _ in range(args.rows)]
+        print(f"{world}; limits from {args.labels} labels per judge")
         for name, judge in judges.items():
             print(line(name, judge, rows))
         for target in (0.95, 0.98):
-            until = {name: limits_of(name, labelled, target).until for name in ("cheap", "middle")}
-            two = verikit.cascade(judges["cheap"], judges["dear"], until=until["cheap"])
-            three = verikit.cascade(*judges.values(), until=list(until.values()))
+            until = limits_in_turn(rng, world, target, args.labels)
+            two = verikit.cascade(judges["cheap"], judges["dear"], until=until[:1])
+            three = verikit.cascade(*judges.values(), until=until)
             print(line(f"cheap, dear until {target:.0%}", two, rows))
             print(line(f"cheap, middle, dear until {target:.0%}", three, rows))
             print(f"    {broken(rng, world, target, args.labels, args.fits)}")

@@ -66,7 +66,12 @@ class Cascade(Verifier, Comparer):
         return found
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Compare with the first judge, and pass unclear pairs on to the next. A tie is not clear."""
+        """Compare with the first judge, and pass unclear pairs on to the next. A tie is not clear.
+
+        If all judges rate, both answers are scored by the cascade, and the higher score wins.
+        """
+        if not any(isinstance(judge, Comparer) for judge in self.judges):
+            return ByScore(self).compare(pairs)
         comparers = [judge if isinstance(judge, Comparer) else ByScore(judge) for judge in self.judges]
         found = []
         for tried in self._passed_down([each.compare for each in comparers], pairs, lambda said: said.preference):
@@ -123,16 +128,26 @@ def cascade(*judges: Verifier, until: float | Sequence[float | None] | Sequence[
             but the last. `verikit calibrate --until` fits the limits.
 
     Raises:
-        ConfigError: There are fewer than two judges, or the limits do not fit.
+        ConfigError: There are fewer than two judges, one of them is a cascade, or the limits do not fit.
     """
     if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
         raise ConfigError("a cascade has at least two judges", hint="cascade(judge('…'), judge('…'), until=0.9)")
+    if any(isinstance(judge, Cascade) for judge in judges):
+        raise ConfigError("a cascade can't be a judge of a cascade", hint="list the judges of both in one cascade")
     before = len(judges) - 1
     pairs = until if isinstance(until, Sequence) and any(isinstance(part, Sequence) for part in until) else None
-    found = tuple(map(_limits, pairs if pairs is not None else [until] * before))
+    found = tuple(map(_limits, pairs if pairs is not None else [_one_pair(until)] * before))
     if len(found) != before:
         raise ConfigError(f"until has {len(found)} pairs for {before} judges before the last", hint=_FORMS)
     return Cascade(judges, found)
+
+
+def _one_pair(until: object) -> object:
+    """`until` of all judges, if it is not two numbers that were meant as one for each judge."""
+    if isinstance(until, Sequence) and len(until) == 2 and _number(until[0]) and until[0] >= PASS_MARK:
+        hint = "until=[[0.1, 0.9], [0.05, 0.95]] has limits for each of two judges, until=[0.1, 0.9] the same for all"
+        raise ConfigError(f"until={until!r} is one pair, and accepts up to its first number would be clear", hint=hint)
+    return until
 
 
 def _limits(given: object) -> Limits:

@@ -1,13 +1,15 @@
 """Limits of a cascade from labels: beyond them a judge's verdicts agree with people often enough.
 
 Each side is fitted separately, since judges often err more in one direction. A side's limit is the widest one whose
-agreement, by the lower end of its 95 % interval over prompts, is at least the target.
+agreement, by the lower end of its interval over prompts, is at least the target. All limits that are tried have the
+chance to pass by luck. So the levels are such that a judge below the target everywhere gets a limit on a side with a
+probability of at most 5 % (Bonferroni).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from verikit.judges.calibration.verdicts import RunVerdicts, common
@@ -16,8 +18,10 @@ from verikit.stats import Estimate
 from verikit.stats.clustered import clustered_mean
 from verikit.types import PASS_MARK
 
-_TRIED = 50
-"""Maximum limits that are tried per side."""
+_TRIED = 5
+"""Maximum limits that are tried per side. More of them would need more labels."""
+_ERROR = 0.05
+"""Maximum probability that any limit of a side is below the target. It is shared by the lower ends that are tried."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class SideLimit:
     limit: float
     labels: int
     agreement: Estimate
+    """Its interval has the level of one of the limits that were tried."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +81,18 @@ def _side(held: Mapping[Key, tuple[float, float]], target: float) -> SideLimit |
     """The highest value up to which verdicts agree often enough. Each item is (value, whether it agrees)."""
     ordered = sorted(held, key=lambda key: held[key][0])
     found = None
-    for end in _ends([held[key][0] for key in ordered]):
+    ends = _ends([held[key][0] for key in ordered])
+    for end in ends:
         by_prompt: defaultdict[str, list[float]] = defaultdict(list)
         for key in ordered[:end]:
             by_prompt[key[0]].append(held[key][1])
-        agreement = clustered_mean(by_prompt.values())
+        agreement = clustered_mean(by_prompt.values(), 1 - 2 * _ERROR / len(ends))
         if agreement.low >= target:
             found = SideLimit(held[ordered[end - 1]][0], end, agreement)
     return found
 
 
-def _ends(values: list[float]) -> Iterable[int]:
+def _ends(values: list[float]) -> list[int]:
     """Where a limit may be: after the last of equal values, at most `_TRIED` places spread over the labels."""
     places = [i for i in range(1, len(values) + 1) if i == len(values) or values[i] != values[i - 1]]
     step = max(1, -(-len(places) // _TRIED))

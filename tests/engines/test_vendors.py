@@ -202,6 +202,20 @@ def test_a_passing_failure_is_tried_again_and_n_outputs_are_n_calls(kind):
 
 
 @pytest.mark.parametrize("kind", VENDORS)
+@pytest.mark.parametrize("cached", [[3, 0], [0, 3]])
+def test_cached_tokens_of_some_of_the_outputs_are_counted(kind, cached):
+    def answer(body, k):
+        reply = VENDORS[kind](text=str(k))
+        usage = reply["usage" if kind == "anthropic" else "usageMetadata"]
+        usage["cache_read_input_tokens" if kind == "anthropic" else "cachedContentTokenCount"] = cached[k]
+        return reply
+
+    found, _ = ask(kind, answer, Request(CHAT, n=2, temperature=0.7))
+    assert found.usage["prompt_cached"] == 3
+    assert found.usage["completion_tokens"] == 14
+
+
+@pytest.mark.parametrize("kind", VENDORS)
 def test_what_a_vendor_can_not_do_is_never_sent(kind):
     schema = Structured(json={"type": "object", "properties": {"a": {"type": "integer"}}})
     with Server(lambda body, k: VENDORS[kind]()) as server, made(kind, server) as engine:

@@ -25,6 +25,7 @@ class Fixed(Verifier):
     says: object = None
     price: float = 1.0
     name: str = "fixed"
+    bounds: tuple = (0.0, 1.0)
     seen: list = field(default_factory=list)
 
     def score_batch(self, samples):
@@ -90,6 +91,33 @@ def test_pairs_that_the_cheap_judge_ties_are_compared_by_the_next():
     assert said.usage["pairwise calls"] == 2
 
 
+def test_a_pair_of_answers_is_passed_on_by_scores_if_all_judges_rate():
+    dear = Fixed(0.3, name="dear")
+    judges = verikit.cascade(Fixed(), dear, until=0.9)
+    near, far = judges.compare([Pair("0.51", "0.50", "?"), Pair("0.95", "0.05", "?")])
+    assert dear.seen == ["0.51", "0.50"]
+    assert (near.preference, far.preference) == (0.5, 1.0)
+    assert near.usage["decided_by_dear"] == far.usage["decided_by_fixed"] == 2
+
+
+def test_a_cascade_has_the_range_of_all_its_judges():
+    judges = [Fixed(bounds=bounds) for bounds in ((0.0, 1.0), (-2.0, 0.5), (0.0, 3.0))]
+    assert verikit.cascade(*judges, until=0.9).bounds == (-2.0, 3.0)
+
+
+@pytest.mark.parametrize("until", [[0.9, 0.95], [0.5, None]])
+def test_a_number_for_each_judge_is_not_read_as_a_pair(until):
+    with pytest.raises(ConfigError, match="is one pair") as caught:
+        verikit.cascade(Fixed(), Fixed(), Fixed(), until=until)
+    assert "[[0.1, 0.9], [0.05, 0.95]]" in str(caught.value.hint)
+
+
+def test_a_cascade_in_a_cascade_is_refused():
+    inner = verikit.cascade(Fixed(), Fixed(), until=0.9)
+    with pytest.raises(ConfigError, match="can't be a judge of a cascade"):
+        verikit.cascade(inner, Fixed(), until=0.9)
+
+
 @pytest.mark.parametrize(
     "until",
     [0.5, 1.1, -1, True, None, "0.9", [], [0.9, 0.1], [0.5, 0.5], [0.1], [float("nan"), 1], [[0.1, 0.9], [0.1, 0.9]]],
@@ -126,6 +154,26 @@ def test_limits_are_fitted_by_side_and_only_as_wide_as_the_labels_prove():
     assert found.clear == found.low.labels == len(beyond)
     few = dict(list(labels.items())[:20])
     assert fit_limits(made, few, 0.9).until == [None, None]
+    made.without.add(("lost", 0))
+    assert fit_limits(made, few, 0.9).of == 901
+
+
+def test_several_limits_that_are_tried_need_more_labels_than_one():
+    def fitted(values):
+        raw = {(f"p{i}", 0): value for i, value in enumerate(values)}
+        run = RunVerdicts("score", dict.fromkeys(raw, 0.0), raw)
+        return fit_limits(run, dict.fromkeys(raw, Label(0.0)), 0.95).low
+
+    assert fitted([0.1] * 70) is not None
+    assert fitted([i / 1000 for i in range(70)]) is None
+    assert fitted([i / 1000 for i in range(120)]).limit == 0.119
+
+
+def test_a_limit_is_never_among_equal_values():
+    raw = {(f"p{i}", 0): 0.1 if i < 200 else 0.2 for i in range(400)}
+    labels = {key: Label(float(i >= 300)) for i, key in enumerate(raw)}
+    low = fit_limits(RunVerdicts("score", dict.fromkeys(raw, 0.0), raw), labels, 0.9).low
+    assert (low.limit, low.labels) == (0.1, 200)
 
 
 def test_candidates_of_one_prompt_prove_no_more_than_one():

@@ -61,9 +61,9 @@ def test_the_summary_of_comparisons_counts_them_in_either_order():
         return {"first": first, "preference": preference, "reply": reply, "label": "A"}
 
     row = {"id": "1", "a": "m", "b": "n", "preference": 0.5, "reason": "", "lengths": [1, 1]}
-    orders = [order("a", 1.0), order("b", 0.0), order("b", 1.0), order("a", 0.0)]
+    orders = [order("a", 1.0), order("b", 0.0), order("b", 0.0), order("b", 1.0)]
     rows = [row | {"orders": orders[:2]}, row | {"id": "2", "orders": orders[2:]}]
-    assert summarize(rows, {})["contradicted"] == 2
+    assert summarize(rows, {})["contradicted"] == 3
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from verikit.judges.calibration.between import judge_agreement, own_preference
 from verikit.judges.calibration.confusion import confusion, kappa_interval
 from verikit.judges.calibration.measure import calibrate
 from verikit.judges.calibration.verdicts import RunVerdicts, read_verdicts
-from verikit.judges.match.labels import read_labels
+from verikit.judges.match.labels import Label, read_labels
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 
@@ -312,3 +312,13 @@ def test_kappas_interval_covers_that_of_the_judge(n, right, hits, false):
         covered += low <= truth <= high < 1.01
         assert high - low > 0.01
     assert covered >= 0.88 * runs
+
+
+def test_confusion_is_told_by_the_evidence_that_the_judge_was_shown():
+    keys = [(f"p{i}", 0) for i in range(20)]
+    shown = {key: "all entries" if i < 8 else "no entries" for i, key in enumerate(keys)}
+    run = RunVerdicts("score", dict.fromkeys(keys, 1.0), shown=shown)
+    classes = calibrate(run, {key: Label(float(i < 14)) for i, key in enumerate(keys)}).classes
+    assert {name: (part.n, part.accuracy.value) for name, part in classes.items()} == {
+        "shown all entries": (8, 1.0), "shown no entries": (12, 0.5),
+    }  # fmt: skip

@@ -23,7 +23,7 @@ from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind, TakeBack
-from verikit.engines.usage import Prices
+from verikit.engines.usage import Prices, added
 from verikit.errors import AuthError, ContextOverflow, EngineError, SpecError
 from verikit.types import Message
 
@@ -145,7 +145,7 @@ class VendorEngine(StreamingEngine):
         """
         self._check(request)
         drawn = [self.ask(request, timeout_s) for _ in range(request.draws)]
-        usage = {name: sum(counts[name] for _, counts in drawn) for name in drawn[0][1]}
+        usage = added(*(counts for _, counts in drawn))
         outputs = tuple(output for output, _ in drawn) * (request.n // request.draws)
         return Generation(outputs, usage=usage)
 
