@@ -273,6 +273,10 @@ def test_what_needs_the_machine_is_unscored_by_name(task, change, reason):
     assert reason in score.reason
 
 
+CELL = {"type": "check_cell", "sheet_idx": 0, "props": {"value": {"method": "eq", "ref": 5}}}
+TABLE_OF = {"func": "compare_table", "rules": None}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -280,6 +284,8 @@ def test_what_needs_the_machine_is_unscored_by_name(task, change, reason):
         ({"result": [{}, {}]}, "evaluator.result"),
         ({"expected": {"type": "rule", "rules": {"expected": "a"}}}, "evaluator.expected.rules.expected"),
         ({"func": "compare_csv", "expected": {"type": "cloud_file", "dest": "none"}}, "evaluator.expected"),
+        ({**TABLE_OF, "options": {"rules": [CELL]}}, "evaluator.options.rules"),
+        ({**TABLE_OF, "options": {"rules": [CELL | {"coordinate": "A1:B2"}]}}, "evaluator.options.rules"),
         ({"func": "compare_csv", "expected": {"type": "cloud_file", "dest": "../../x"}}, "evaluator.expected"),
     ],
 )

@@ -20,6 +20,7 @@ def two_sheets(title, value, other, other_value):
     """A workbook with a cell A1 on two sheets."""
 
     def fill(book, sheet):
+        sheet.delete_rows(1)
         sheet.title, sheet["A1"] = title, value
         book.create_sheet(other)["A1"] = other_value
 
@@ -37,3 +38,26 @@ def test_a_sheet_whose_title_differs_in_case_only_does_not_replace_the_named_one
         assert values(book, twin) == (1.0, 1.0)
     score = verikit.xlsx("*", values={"SHEET1!A1": 1}).score([left(two_sheets("Sheet1", 1, "\u017fheet1", 1))])[0]
     assert (score.value, score.reason) == (0.0, "SHEET1!A1 is not in the workbook")
+
+
+@pytest.mark.parametrize("check", [
+    {"kind": "cells", "sheet": 0, "values": {"None": 5}},
+    {"kind": "sheet", "sheet": 0, "values": {"A1": 1}, "decimals": "x"},
+    {"kind": "sheet", "sheet": 0, "values": {"A1": 1}, "decimals": -3}, {"kind": "cells", "sheet": 0, "values": 5},
+    {"kind": "lines", "source": "x", "rule": "y", "expected": []}, {"kind": "json_values", "expect": 5},
+    {"kind": "json_values", "expect": [{"ref": 1}]}, {"kind": "contains", "expected": 5},
+    {"kind": "contains", "file": 5, "expected": []},
+], ids=str)  # fmt: skip
+def test_options_that_a_row_can_not_have_leave_it_unscored_and_the_run_goes_on(check):
+    data = two_sheets("A", 1, "B", 1) if "sheet" in check else "{}"
+    wrong = {"functions": [{"func": "f", "checks": [{"file": "out.xlsx", **check}]}]}
+    right = {"functions": [{"func": "f", "checks": [{"kind": "contains", "file": "out.xlsx", "expected": ["PK"]}]}]}
+    data = data.encode() if isinstance(data, str) else data
+    rows = [left(data, "out_xlsx", osworld=wrong), left(b"PK", "out_xlsx", osworld=right)]
+    scores = verikit.osworld().score(rows)
+    assert [score.value for score in scores] == [None, 1.0], scores
+
+
+def test_a_check_that_is_no_object_has_no_value():
+    sample = left(b"", "out_xlsx", osworld={"functions": [{"func": "f", "checks": [5]}]})
+    assert verikit.osworld().score([sample])[0].value is None
