@@ -295,6 +295,18 @@ def test_a_task_without_its_expected_file_or_with_another_shape_is_bad(task, cha
     assert problem.value.field == field
 
 
+@pytest.mark.parametrize("func", ["check_json", "check_csv"])
+@pytest.mark.parametrize("rules", [None, 5, True, "abc", {"a": 1}, [5]], ids=str)
+def test_rules_that_are_no_list_of_objects_are_bad(task, func, rules):
+    with pytest.raises(SchemaError) as problem:
+        task(func, rules={"unexpect": [], "expect": rules})
+    assert problem.value.field == "evaluator.expected.rules.expect"
+
+
+def test_half_a_character_in_a_rule_is_replaced(task):
+    assert scored(task("compare_config", "out.txt", rules={"expected": "a\ud800"}), "a?", "out.txt").value == 1.0
+
+
 @pytest.mark.parametrize(
     "told",
     [None, [], {"functions": []}, {"functions": [5]}, {"functions": [{"func": "x", "checks": []}]},

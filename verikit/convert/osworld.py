@@ -219,7 +219,7 @@ def _texts(compared: Compared) -> Iterator[Check]:
     rule = "words" if compared.options.get("ignore_blanks") else "lines"
     expected = compared.rule().get("expected") if compared.func == "compare_config" else None
     if expected is not None:
-        expected = visible.SOURCES["text"](str(expected).encode())[0]
+        expected = visible.SOURCES["text"](str(expected).encode("utf-8", "replace"))[0]
     yield from _lines(compared, "text", rule, expected)
 
 
@@ -234,13 +234,22 @@ def _json_rules(compared: Compared) -> Iterator[Check]:
     if compared.options.get("is_yaml"):
         raise NotTranslated(f"{compared.func} reads YAML")
     told = compared.rule()
-    for side in ("expect", "unexpect"):
-        for rule in told.get(side, ()):
-            if not isinstance(rule, Mapping) or not isinstance(rule.get("key"), list):
+    sides = {side: _mappings(told, side) for side in ("expect", "unexpect")}
+    for side, listed in sides.items():
+        for rule in listed:
+            if not isinstance(rule.get("key"), list):
                 raise SchemaError("a rule needs a list `key`", field=f"evaluator.expected.rules.{side}")
             if rules.method_of(rule) not in rules.METHODS:
                 raise NotTranslated(f"{compared.func} by {rule.get('method')!r}")
-    yield {"kind": "json_values", "expect": told.get("expect", []), "unexpect": told.get("unexpect", [])}
+    yield {"kind": "json_values", **sides}
+
+
+def _mappings(told: Mapping[str, Any], side: str) -> list[Mapping[str, Any]]:
+    """The rules of one side, which may be left out."""
+    found = told.get(side, [])
+    if not isinstance(found, list) or not all(isinstance(rule, Mapping) for rule in found):
+        raise SchemaError("must be a list of objects", field=f"evaluator.expected.rules.{side}")
+    return found
 
 
 def _json_settings(compared: Compared) -> Iterator[Check]:
@@ -255,7 +264,7 @@ def _json_settings(compared: Compared) -> Iterator[Check]:
 
 def _records(compared: Compared) -> Iterator[Check]:
     told = compared.rule()
-    yield {"kind": "records", "expect": told.get("expect", []), "unexpect": told.get("unexpect", [])}
+    yield {"kind": "records", **{side: _mappings(told, side) for side in ("expect", "unexpect")}}
 
 
 def _picture(compared: Compared) -> Iterator[Check]:
