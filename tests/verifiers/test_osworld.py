@@ -3,7 +3,7 @@
 import pytest
 
 import verikit
-from tests.artifacts.books import left, sales
+from tests.artifacts.books import cells, left, sales
 
 for package in ("openpyxl", "formulas", "formualizer"):
     pytest.importorskip(package)
@@ -61,3 +61,30 @@ def test_options_that_a_row_can_not_have_leave_it_unscored_and_the_run_goes_on(c
 def test_a_check_that_is_no_object_has_no_value():
     sample = left(b"", "out_xlsx", osworld={"functions": [{"func": "f", "checks": [5]}]})
     assert verikit.osworld().score([sample])[0].value is None
+
+
+OTHERS = {
+    "a number": (cells(C7="=6*7"), 0.0),
+    "a text": (cells(D1='="WRONG "&A1'), 0.0),
+    "an error": (cells(C7="=1/0"), 0.0),
+    "an empty string": (cells(C7='=IF(A1=1,"","x")'), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_formulas_besides_the_expected_cells_are_recalculated(name):
+    fill, value = OTHERS[name]
+    book = sales(lambda book, sheet: (sheet.delete_rows(1), sheet.__setitem__("A1", 1), fill(book, sheet)), ())
+    assert checked(book, {"kind": "sheet", "sheet": 0, "values": {"A1": 1}}).value == value
+    assert checked(book, {"kind": "printed", "sheet": 0, "shows": {"A1": "1"}}).value == value
+
+
+def test_all_cells_of_an_array_formula_count():
+    from openpyxl.worksheet.formula import ArrayFormula
+
+    def fill(book, sheet):
+        sheet.delete_rows(1)
+        sheet["A1"], sheet["B1"] = 1, ArrayFormula("B1:B2", "={1;2}")
+
+    assert checked(sales(fill, ()), {"kind": "sheet", "sheet": 0, "values": {"A1": 1, "B1": 1}}).value == 0.0
+    assert checked(sales(fill, ()), {"kind": "sheet", "sheet": 0, "values": {"A1": 1, "B1": 1, "B2": 2}}).value == 1.0
