@@ -12,8 +12,10 @@ from tests.artifacts.decks import box, deck, slide
 from tests.artifacts.pdfs import pdf, shown
 from tests.verifiers.test_docx import STYLES, p, r
 from tests.verifiers.test_docx import packed as document
+from verikit.convert import FORMS
 from verikit.convert.osworld import osworld
-from verikit.errors import SchemaError
+from verikit.convert.run import convert
+from verikit.errors import SchemaError, UsageError
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 
@@ -232,9 +234,10 @@ def test_text_csv_and_json_files_are_compared_by_type(task, name):
     assert [scored(row, data, "out.txt").value for data in wrong] == [0.0] * len(wrong)
 
 
-def test_a_text_over_the_limit_has_no_value(task):
+def test_a_text_over_the_limit_is_the_agents_fault(task):
     row = task("file_contains", "out.txt", rules={"expected": ["a"]})
-    assert scored(row, b"a" * (5 << 20), "out.txt").value is None
+    score = scored(row, b"a" * (5 << 20), "out.txt")
+    assert (score.value, score.reason.endswith("the limit for text is 4")) == (0.0, True)
 
 
 def test_and_needs_all_comparers_and_or_one_of_them(task):
@@ -301,6 +304,18 @@ def test_rules_that_are_no_list_of_objects_are_bad(task, func, rules):
     with pytest.raises(SchemaError) as problem:
         task(func, rules={"unexpect": [], "expect": rules})
     assert problem.value.field == "evaluator.expected.rules.expect"
+
+
+def test_a_row_that_is_not_of_a_local_file_names_no_local_folder(tmp_path):
+    (tmp_path / "cache/t1").mkdir(parents=True)
+    (tmp_path / "cache/t1/key").write_text("secret")
+    evaluator = {"func": "compare_text_file", "result": {"type": "vm_file", "path": "/a"},
+                 "expected": {"type": "cloud_file", "dest": "key"}}  # fmt: skip
+    row = {"id": "t1", "instruction": "p", "evaluator": evaluator, "source_folder": str(tmp_path)}
+    told = []
+    with pytest.raises(UsageError):
+        convert(FORMS["osworld"], [("hf:someone/data", 1, row)], tmp_path / "out.jsonl", tell=told.append)
+    assert "only next to a local file" in str(told[0])
 
 
 def test_half_a_character_in_a_rule_is_replaced(task):

@@ -1,5 +1,7 @@
 """Checks of OSWorld on hostile files and rows: a forged file gets 0.0, and a wrong row has no value."""
 
+import csv
+
 import pytest
 
 import verikit
@@ -88,3 +90,20 @@ def test_all_cells_of_an_array_formula_count():
 
     assert checked(sales(fill, ()), {"kind": "sheet", "sheet": 0, "values": {"A1": 1, "B1": 1}}).value == 0.0
     assert checked(sales(fill, ()), {"kind": "sheet", "sheet": 0, "values": {"A1": 1, "B1": 1, "B2": 2}}).value == 1.0
+
+
+def test_a_number_beyond_all_floats_is_not_near_another():
+    rule = {"key": ["a"], "method": "approx:0.5", "ref": 2.5}
+    assert checked('{"a": ' + "9" * 400 + "}", {"kind": "json_values", "expect": [rule]}, name="out_json").value == 0.0
+
+
+def test_a_csv_is_read_the_same_whatever_was_scored_before():
+    csv.field_size_limit(100)
+    assert checked(f"a,b\n1,{'x' * 200_000}\n", {"kind": "records", "expect": [{"a": "1"}]}, name="a_csv").value == 1.0
+
+
+@pytest.mark.parametrize("end", ["\f", "\v", "\u2028", "\x85"])
+def test_only_ends_of_lines_separate_lines(end):
+    check = {"kind": "lines", "source": "text", "rule": "lines", "expected": ["a", "b"]}
+    assert checked(f"a{end}b", check, name="a_txt").value == 0.0
+    assert [checked(f"a{one}b\n", check, name="a_txt").value for one in ("\n", "\r\n", "\r")] == [1.0] * 3
