@@ -103,7 +103,10 @@ TABLES = TABLE.format(p(r("a")), p(r("b")))
 DOCUMENTS = {
     "words": ("compare_docx_files", {}, p(r("The  rate")) + p(r("is 4.2 %.")), p(r(RATE)), [HIDDEN, p(r("The rate"))]),
     "case": ("compare_docx_files", {"ignore_case": True}, p(r(RATE)), p(r(RATE.upper())), [p(r("the rate"))]),
-    "order": ("compare_docx_files", {"ignore_order": True}, p(r("a")) + p(r("b")), p(r("b")) + p(r("a")), [p(r("a"))]),
+    "order": ("compare_docx_files", {"ignore_order": True}, p(r("a")) + p(r("b")),
+              p(r("b")) + p() + p(r("a")), [p(r("a"))]),
+    "order and empty lines": ("compare_docx_files", {"ignore_order": True, "ignore_blanks": False}, p(r("a")) + p(),
+                              p() + p(r("a")), [p(r("a"))]),
     "lines": ("compare_docx_lines", {}, p(r("a")) + p(r("b")), p(r("b")) + p() + p(r("a")), [p(r("a")) + HIDDEN]),
     "empty lines": ("compare_docx_files", {"ignore_blanks": False, "delete_empty_lines": True}, p(r("a")),
                     p() + p(r("a")), [p(r("a")) + p(r("b"))]),
@@ -316,6 +319,19 @@ def test_a_row_that_is_not_of_a_local_file_names_no_local_folder(tmp_path):
     with pytest.raises(UsageError):
         convert(FORMS["osworld"], [("hf:someone/data", 1, row)], tmp_path / "out.jsonl", tell=told.append)
     assert "only next to a local file" in str(told[0])
+
+
+@pytest.mark.parametrize(
+    ("func", "rules"),
+    [("file_contains", {"expected": []}), ("check_json", {}), ("check_csv", {"expect": []}),
+     ("check_json", {"unexpect": [{"key": ["a"], "method": "approx:nan", "ref": 1}]}),
+     ("check_pdf_pages", {"relation": "ge", "ref_value": 300}),
+     ("check_pdf_pages", {"relation": "eq", "ref_value": -1})],
+    ids=str,
+)  # fmt: skip
+def test_rules_that_every_file_or_no_file_passes_are_bad(task, func, rules):
+    with pytest.raises(SchemaError):
+        task(func, rules=rules)
 
 
 def test_half_a_character_in_a_rule_is_replaced(task):

@@ -180,7 +180,8 @@ def _document_rule(func: str, told: Options) -> str:
     if func == "compare_docx_lines":
         return "set"
     if told.get("ignore_order"):
-        return "bag"
+        blanks = told.get("ignore_blanks", True) or told.get("delete_empty_lines") or told.get("content_only")
+        return "filled bag" if blanks or func.endswith("ignore_new_lines") else "bag"
     if told.get("ignore_blanks", True) or told.get("content_only"):
         return "words"
     return "filled" if told.get("delete_empty_lines") or func.endswith("ignore_new_lines") else "lines"
@@ -225,8 +226,8 @@ def _texts(compared: Compared) -> Iterator[Check]:
 
 def _contains(compared: Compared) -> Iterator[Check]:
     told = compared.rule().get("expected")
-    if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
-        raise SchemaError("must be a list of strings", field="evaluator.expected.rules.expected")
+    if not isinstance(told, list) or not told or not all(isinstance(one, str) for one in told):
+        raise SchemaError("must be a list of strings that is not empty", field="evaluator.expected.rules.expected")
     yield {"kind": "contains", "expected": told}
 
 
@@ -234,14 +235,31 @@ def _json_rules(compared: Compared) -> Iterator[Check]:
     if compared.options.get("is_yaml"):
         raise NotTranslated(f"{compared.func} reads YAML")
     told = compared.rule()
-    sides = {side: _mappings(told, side) for side in ("expect", "unexpect")}
+    sides = _sides(told)
     for side, listed in sides.items():
         for rule in listed:
             if not isinstance(rule.get("key"), list):
                 raise SchemaError("a rule needs a list `key`", field=f"evaluator.expected.rules.{side}")
             if rules.method_of(rule) not in rules.METHODS:
                 raise NotTranslated(f"{compared.func} by {rule.get('method')!r}")
+            if rules.method_of(rule) == "approx" and not _is_tolerance(str(rule["method"]).partition(":")[2]):
+                raise SchemaError("approx needs a tolerance", field=f"evaluator.expected.rules.{side}")
     yield {"kind": "json_values", **sides}
+
+
+def _is_tolerance(told: str) -> bool:
+    try:
+        return 0 <= float(told) < float("inf")
+    except ValueError:
+        return False
+
+
+def _sides(told: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The rules of both sides. Without any, every file would pass."""
+    sides = {side: _mappings(told, side) for side in ("expect", "unexpect")}
+    if not any(sides.values()):
+        raise SchemaError("has no rules", field="evaluator.expected.rules")
+    return sides
 
 
 def _mappings(told: Mapping[str, Any], side: str) -> list[Mapping[str, Any]]:
@@ -264,7 +282,7 @@ def _json_settings(compared: Compared) -> Iterator[Check]:
 
 def _records(compared: Compared) -> Iterator[Check]:
     told = compared.rule()
-    yield {"kind": "records", **{side: _mappings(told, side) for side in ("expect", "unexpect")}}
+    yield {"kind": "records", **_sides(told)}
 
 
 def _picture(compared: Compared) -> Iterator[Check]:
@@ -286,6 +304,8 @@ def _pages(compared: Compared) -> Iterator[Check]:
     relation, count = told.get("relation"), told.get("ref_value")
     if relation not in ("eq", "ge", "le") or type(count) is not int:
         raise NotTranslated(f"{compared.func} by {relation!r}")
+    if count < 0 or (relation == "ge" and count > most):
+        raise SchemaError(f"ref_value must be from 0 to {most}", field="evaluator.expected.rules.ref_value")
     yield {"kind": "pages", "pages": {"eq": count, "ge": [count, most], "le": [0, count]}[relation]}
 
 

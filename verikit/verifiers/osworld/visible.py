@@ -103,6 +103,7 @@ RULES: Mapping[str, Callable[[Lines], object]] = {
     "lines": lambda lines: lines,
     "filled": lambda lines: [line for line in lines if line.strip()],
     "bag": sorted,
+    "filled bag": lambda lines: sorted(line for line in lines if line.strip()),
     "set": lambda lines: {line for line in lines if line.strip()},
 }
 """The part of the lines that must be equal."""
