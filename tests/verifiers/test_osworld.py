@@ -29,6 +29,7 @@ def two_sheets(title, value, other, other_value):
     return sales(fill, ())
 
 
+@pytest.mark.slow(seconds=3)
 @pytest.mark.parametrize(("title", "twin"), [("Sheet1", "\u017fheet1"), ("ss", "\u00df")])
 def test_a_sheet_whose_title_differs_in_case_only_does_not_replace_the_named_one(title, twin):
     def values(book, name):
@@ -73,6 +74,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow(seconds=3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_formulas_besides_the_expected_cells_are_recalculated(name):
     fill, value = OTHERS[name]
