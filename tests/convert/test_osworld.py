@@ -12,8 +12,10 @@ from tests.artifacts.decks import box, deck, slide
 from tests.artifacts.pdfs import pdf, shown
 from tests.verifiers.test_docx import STYLES, p, r
 from tests.verifiers.test_docx import packed as document
+from verikit.convert import FORMS
 from verikit.convert.osworld import osworld
-from verikit.errors import SchemaError
+from verikit.convert.run import convert
+from verikit.errors import SchemaError, UsageError
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 
@@ -92,7 +94,8 @@ def test_a_run_that_names_only_another_scripts_font_keeps_the_styles_font(task):
     row = task("compare_font_names", rules={"font_name": "Courier"})
     other_script = p(r(RATE, '<w:rFonts w:eastAsia="SimSun"/>'))
     assert scored(row, document(other_script, HOISTED)).value == 1.0
-    assert scored(row, document(p(r(RATE, '<w:rFonts w:asciiTheme="minorHAnsi"/>')), HOISTED)).value == 0.0
+    for theme in ('w:asciiTheme="minorHAnsi"', 'w:ascii="Courier" w:asciiTheme="minorHAnsi"'):
+        assert scored(row, document(p(r(RATE, f"<w:rFonts {theme}/>")), HOISTED)).value == 0.0
 
 
 HIDDEN = p(r(RATE, "<w:vanish/>"))
@@ -101,7 +104,10 @@ TABLES = TABLE.format(p(r("a")), p(r("b")))
 DOCUMENTS = {
     "words": ("compare_docx_files", {}, p(r("The  rate")) + p(r("is 4.2 %.")), p(r(RATE)), [HIDDEN, p(r("The rate"))]),
     "case": ("compare_docx_files", {"ignore_case": True}, p(r(RATE)), p(r(RATE.upper())), [p(r("the rate"))]),
-    "order": ("compare_docx_files", {"ignore_order": True}, p(r("a")) + p(r("b")), p(r("b")) + p(r("a")), [p(r("a"))]),
+    "order": ("compare_docx_files", {"ignore_order": True}, p(r("a")) + p(r("b")),
+              p(r("b")) + p() + p(r("a")), [p(r("a"))]),
+    "order and empty lines": ("compare_docx_files", {"ignore_order": True, "ignore_blanks": False}, p(r("a")) + p(),
+                              p() + p(r("a")), [p(r("a"))]),
     "lines": ("compare_docx_lines", {}, p(r("a")) + p(r("b")), p(r("b")) + p() + p(r("a")), [p(r("a")) + HIDDEN]),
     "empty lines": ("compare_docx_files", {"ignore_blanks": False, "delete_empty_lines": True}, p(r("a")),
                     p() + p(r("a")), [p(r("a")) + p(r("b"))]),
@@ -232,9 +238,10 @@ def test_text_csv_and_json_files_are_compared_by_type(task, name):
     assert [scored(row, data, "out.txt").value for data in wrong] == [0.0] * len(wrong)
 
 
-def test_a_text_over_the_limit_has_no_value(task):
+def test_a_text_over_the_limit_is_the_agents_fault(task):
     row = task("file_contains", "out.txt", rules={"expected": ["a"]})
-    assert scored(row, b"a" * (5 << 20), "out.txt").value is None
+    score = scored(row, b"a" * (5 << 20), "out.txt")
+    assert (score.value, score.reason.endswith("the limit for text is 4")) == (0.0, True)
 
 
 def test_and_needs_all_comparers_and_or_one_of_them(task):
@@ -273,6 +280,10 @@ def test_what_needs_the_machine_is_unscored_by_name(task, change, reason):
     assert reason in score.reason
 
 
+CELL = {"type": "check_cell", "sheet_idx": 0, "props": {"value": {"method": "eq", "ref": 5}}}
+TABLE_OF = {"func": "compare_table", "rules": None}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -280,6 +291,8 @@ def test_what_needs_the_machine_is_unscored_by_name(task, change, reason):
         ({"result": [{}, {}]}, "evaluator.result"),
         ({"expected": {"type": "rule", "rules": {"expected": "a"}}}, "evaluator.expected.rules.expected"),
         ({"func": "compare_csv", "expected": {"type": "cloud_file", "dest": "none"}}, "evaluator.expected"),
+        ({**TABLE_OF, "options": {"rules": [CELL]}}, "evaluator.options.rules"),
+        ({**TABLE_OF, "options": {"rules": [CELL | {"coordinate": "A1:B2"}]}}, "evaluator.options.rules"),
         ({"func": "compare_csv", "expected": {"type": "cloud_file", "dest": "../../x"}}, "evaluator.expected"),
     ],
 )
@@ -287,6 +300,43 @@ def test_a_task_without_its_expected_file_or_with_another_shape_is_bad(task, cha
     with pytest.raises(SchemaError) as problem:
         task(**{"func": "file_contains", "rules": {"expected": ["a"]}, **change})
     assert problem.value.field == field
+
+
+@pytest.mark.parametrize("func", ["check_json", "check_csv"])
+@pytest.mark.parametrize("rules", [None, 5, True, "abc", {"a": 1}, [5]], ids=str)
+def test_rules_that_are_no_list_of_objects_are_bad(task, func, rules):
+    with pytest.raises(SchemaError) as problem:
+        task(func, rules={"unexpect": [], "expect": rules})
+    assert problem.value.field == "evaluator.expected.rules.expect"
+
+
+def test_a_row_that_is_not_of_a_local_file_names_no_local_folder(tmp_path):
+    (tmp_path / "cache/t1").mkdir(parents=True)
+    (tmp_path / "cache/t1/key").write_text("secret")
+    evaluator = {"func": "compare_text_file", "result": {"type": "vm_file", "path": "/a"},
+                 "expected": {"type": "cloud_file", "dest": "key"}}  # fmt: skip
+    row = {"id": "t1", "instruction": "p", "evaluator": evaluator, "source_folder": str(tmp_path)}
+    told = []
+    with pytest.raises(UsageError):
+        convert(FORMS["osworld"], [("hf:someone/data", 1, row)], tmp_path / "out.jsonl", tell=told.append)
+    assert "only next to a local file" in str(told[0])
+
+
+@pytest.mark.parametrize(
+    ("func", "rules"),
+    [("file_contains", {"expected": []}), ("check_json", {}), ("check_csv", {"expect": []}),
+     ("check_json", {"unexpect": [{"key": ["a"], "method": "approx:nan", "ref": 1}]}),
+     ("check_pdf_pages", {"relation": "ge", "ref_value": 300}),
+     ("check_pdf_pages", {"relation": "eq", "ref_value": -1})],
+    ids=str,
+)  # fmt: skip
+def test_rules_that_every_file_or_no_file_passes_are_bad(task, func, rules):
+    with pytest.raises(SchemaError):
+        task(func, rules=rules)
+
+
+def test_half_a_character_in_a_rule_is_replaced(task):
+    assert scored(task("compare_config", "out.txt", rules={"expected": "a\ud800"}), "a?", "out.txt").value == 1.0
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,8 @@ def _document_rule(func: str, told: Options) -> str:
     if func == "compare_docx_lines":
         return "set"
     if told.get("ignore_order"):
-        return "bag"
+        blanks = told.get("ignore_blanks", True) or told.get("delete_empty_lines") or told.get("content_only")
+        return "filled bag" if blanks or func.endswith("ignore_new_lines") else "bag"
     if told.get("ignore_blanks", True) or told.get("content_only"):
         return "words"
     return "filled" if told.get("delete_empty_lines") or func.endswith("ignore_new_lines") else "lines"
@@ -219,14 +220,14 @@ def _texts(compared: Compared) -> Iterator[Check]:
     rule = "words" if compared.options.get("ignore_blanks") else "lines"
     expected = compared.rule().get("expected") if compared.func == "compare_config" else None
     if expected is not None:
-        expected = visible.SOURCES["text"](str(expected).encode())[0]
+        expected = visible.SOURCES["text"](str(expected).encode("utf-8", "replace"))[0]
     yield from _lines(compared, "text", rule, expected)
 
 
 def _contains(compared: Compared) -> Iterator[Check]:
     told = compared.rule().get("expected")
-    if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
-        raise SchemaError("must be a list of strings", field="evaluator.expected.rules.expected")
+    if not isinstance(told, list) or not told or not all(isinstance(one, str) for one in told):
+        raise SchemaError("must be a list of strings that is not empty", field="evaluator.expected.rules.expected")
     yield {"kind": "contains", "expected": told}
 
 
@@ -234,13 +235,39 @@ def _json_rules(compared: Compared) -> Iterator[Check]:
     if compared.options.get("is_yaml"):
         raise NotTranslated(f"{compared.func} reads YAML")
     told = compared.rule()
-    for side in ("expect", "unexpect"):
-        for rule in told.get(side, ()):
-            if not isinstance(rule, Mapping) or not isinstance(rule.get("key"), list):
+    sides = _sides(told)
+    for side, listed in sides.items():
+        for rule in listed:
+            if not isinstance(rule.get("key"), list):
                 raise SchemaError("a rule needs a list `key`", field=f"evaluator.expected.rules.{side}")
             if rules.method_of(rule) not in rules.METHODS:
                 raise NotTranslated(f"{compared.func} by {rule.get('method')!r}")
-    yield {"kind": "json_values", "expect": told.get("expect", []), "unexpect": told.get("unexpect", [])}
+            if rules.method_of(rule) == "approx" and not _is_tolerance(str(rule["method"]).partition(":")[2]):
+                raise SchemaError("approx needs a tolerance", field=f"evaluator.expected.rules.{side}")
+    yield {"kind": "json_values", **sides}
+
+
+def _is_tolerance(told: str) -> bool:
+    try:
+        return 0 <= float(told) < float("inf")
+    except ValueError:
+        return False
+
+
+def _sides(told: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The rules of both sides. Without any, every file would pass."""
+    sides = {side: _mappings(told, side) for side in ("expect", "unexpect")}
+    if not any(sides.values()):
+        raise SchemaError("has no rules", field="evaluator.expected.rules")
+    return sides
+
+
+def _mappings(told: Mapping[str, Any], side: str) -> list[Mapping[str, Any]]:
+    """The rules of one side, which may be left out."""
+    found = told.get(side, [])
+    if not isinstance(found, list) or not all(isinstance(rule, Mapping) for rule in found):
+        raise SchemaError("must be a list of objects", field=f"evaluator.expected.rules.{side}")
+    return found
 
 
 def _json_settings(compared: Compared) -> Iterator[Check]:
@@ -255,7 +282,7 @@ def _json_settings(compared: Compared) -> Iterator[Check]:
 
 def _records(compared: Compared) -> Iterator[Check]:
     told = compared.rule()
-    yield {"kind": "records", "expect": told.get("expect", []), "unexpect": told.get("unexpect", [])}
+    yield {"kind": "records", **_sides(told)}
 
 
 def _picture(compared: Compared) -> Iterator[Check]:
@@ -277,6 +304,8 @@ def _pages(compared: Compared) -> Iterator[Check]:
     relation, count = told.get("relation"), told.get("ref_value")
     if relation not in ("eq", "ge", "le") or type(count) is not int:
         raise NotTranslated(f"{compared.func} by {relation!r}")
+    if count < 0 or (relation == "ge" and count > most):
+        raise SchemaError(f"ref_value must be from 0 to {most}", field="evaluator.expected.rules.ref_value")
     yield {"kind": "pages", "pages": {"eq": count, "ge": [count, most], "le": [0, count]}[relation]}
 
 

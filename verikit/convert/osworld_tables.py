@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from verikit.artifacts.readers.references import letters
+from verikit.artifacts.readers.references import letters, reference
 from verikit.artifacts.readers.stored import MOST_CELLS
 from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow
@@ -101,4 +101,8 @@ def _cell(rule: Rule) -> JsonRow | None:
     wanted = props.get("value") if isinstance(props, Mapping) and len(props) == 1 else None
     if own is None or not isinstance(wanted, Mapping) or wanted.get("method") != "eq" or wanted.get("ref") is None:
         return None
-    return {"kind": "cells", "sheet": own, "values": {str(rule.get("coordinate")): wanted["ref"]}}
+    place = rule.get("coordinate")
+    area = reference(place) if isinstance(place, str) and "!" not in place else None
+    if area is None or area.size != 1:
+        raise SchemaError("coordinate must be a cell such as B2", field="evaluator.options.rules")
+    return {"kind": "cells", "sheet": own, "values": {place: wanted["ref"]}}

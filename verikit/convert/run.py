@@ -136,7 +136,8 @@ def _made(
         try:
             if isinstance(row, SchemaError):
                 raise row
-            beside = {FOLDER: os.path.dirname(file)} if form.files_beside and os.path.isfile(file) else {}
+            folder = os.path.dirname(file) if os.path.isfile(file) else None
+            beside = {FOLDER: folder} if form.files_beside else {}  # a row must not name a local folder itself
             made = list(form.make({**row, **beside}))
         except SchemaError as error:
             state.bad += 1

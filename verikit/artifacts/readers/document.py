@@ -115,7 +115,8 @@ def _run_properties(properties: ElementTree.Element | None) -> dict[str, Any]:
         elif name == "color":
             found["colour"] = _colour(_value(element))
         elif name == "rFonts" and any(element.get(f"{_W}{script}") for script in ("ascii", "hAnsi", "asciiTheme")):
-            found["font"] = element.get(f"{_W}ascii", element.get(f"{_W}hAnsi", ""))[:100]
+            named = element.get(f"{_W}ascii", element.get(f"{_W}hAnsi", ""))
+            found["font"] = "" if element.get(f"{_W}asciiTheme") else named[:100]  # a theme's font replaces a named one
         elif name == "shd":
             found["ground"] = _colour(element.get(f"{_W}fill"))
         elif name == "highlight":

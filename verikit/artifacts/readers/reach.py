@@ -7,6 +7,7 @@ can't be expanded (another workbook, a computed reference) are reported instead,
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,15 @@ class Content:
     """Why its formula can't be followed."""
 
 
+def by_lower_case(titles: Iterable[str]) -> dict[str, str | None]:
+    """Titles by their lower case. None if several have the same, as a long s and an s do."""
+    found: dict[str, str | None] = {}
+    for title in titles:
+        low = title.casefold()
+        found[low] = None if low in found else title
+    return found
+
+
 class OpenWorkbook:
     """A workbook as openpyxl has read it, by titles, rows and columns."""
 
@@ -69,7 +79,7 @@ class OpenWorkbook:
         shown = [sheet.title for sheet in sheets if sheet.sheet_state == "visible"]
         self.first: str | None = (shown or list(self.sheets) or [None])[0]
         self.names = book.defined_names
-        self._by_case = {title.casefold(): title for title in self.sheets}
+        self._by_case = by_lower_case(self.sheets)
         self._numbers = {title: number for number, title in enumerate(self.sheets, 1)}
         self.tables: dict[str, tuple[str, Any]] = {}
         self._arrays: dict[str, list[tuple[CellArea, str, int, int]]] = {}
@@ -92,8 +102,8 @@ class OpenWorkbook:
         self._arrays[sheet.title], self._used[sheet.title] = arrays, (low, right)
 
     def title_of(self, name: str) -> str | None:
-        """A sheet by its title in any case."""
-        return self._by_case.get(name.casefold())
+        """A sheet by its exact title, or else in any case. None: no sheet, or several in other case."""
+        return name if name in self.sheets else self._by_case.get(name.casefold())
 
     def cell(self, title: str, row: int, column: int) -> Any:
         """A cell of openpyxl; None if it doesn't exist."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from verikit.artifacts.readers import container
@@ -14,7 +16,7 @@ MOST_CELLS = 10_000
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The stored values of the cells of some references, by cell. With `sheet`, all values of one sheet.
 
-    A reference without a sheet is on the first one.
+    A reference without a sheet is on the first one. With `formulas`, formulas are listed instead of their values.
     """
     try:
         container.parts(blobs[0], "xlsx")
@@ -22,7 +24,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(problem)}
     from openpyxl import load_workbook
 
-    book = load_workbook(io.BytesIO(blobs[0]), data_only=True, keep_links=False)
+    book = load_workbook(io.BytesIO(blobs[0]), data_only=not request.get("formulas"), keep_links=False)
     if "sheet" in request:
         return _sheet(book, request["sheet"])
     found: dict[str, Any] = {}
@@ -48,11 +50,25 @@ def _sheet(book: Any, which: Any) -> dict[str, Any]:
     if isinstance(which, int) and -len(titles) <= which < len(titles):
         which = titles[which]
     found: dict[str, Any] = {}
+    formulas: dict[str, None] = {}
     for cell in sheets[which]._cells.values() if which in sheets else ():  # iter_rows would make every cell between
+        if cell.data_type == "f":
+            formulas |= dict.fromkeys(islice(_filled(cell), max(MOST_CELLS + 1 - len(formulas), 0)))
+            continue
         value = _plain(cell.value, book.epoch)
         if value is not None and len(found) <= MOST_CELLS:
             found[cell.coordinate] = value
-    return {"titles": titles, "cells": found}
+    return {"titles": titles, "cells": found, "formulas": list(formulas)}
+
+
+def _filled(cell: Any) -> Iterator[str]:
+    """The cells that a formula fills: more than one for an array formula."""
+    yield cell.coordinate
+    area = reference(str(getattr(cell.value, "ref", None) or cell.coordinate))
+    if area is None:
+        return
+    for row in range(area.top, area.bottom + 1):
+        yield from (f"{letters(column)}{row}" for column in range(area.left, area.right + 1))
 
 
 def _plain(value: Any, epoch: Any) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from verikit.artifacts.box import observe
+from verikit.artifacts.readers.stored import MOST_CELLS
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.docx import verifier as document
@@ -13,7 +15,7 @@ from verikit.verifiers.image.verifier import Image
 from verikit.verifiers.osworld import rules, visible
 from verikit.verifiers.pdf.verifier import Pdf
 from verikit.verifiers.xlsx import Xlsx
-from verikit.verifiers.xlsx.stored import stored_sheet
+from verikit.verifiers.xlsx.stored import stored_sheet, typed_sheet
 from verikit.workspaces import Workspace
 
 Cells = Mapping[str, Any]
@@ -49,10 +51,9 @@ def sheet(
     workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, values: Cells, decimals: int | None = None
 ) -> Score:
     """Whether a sheet has exactly these values, recalculated."""
-    title, found = _sheet(workspace, file, sheet)
-    if more := next((cell for cell in found if cell not in values), None):
-        return Score(0.0, reason=f"{title}!{more} is not empty")
-    return _book(workspace, sample, file, title, decimals, values=values)
+    title, typed, formulas = _sheet(workspace, file, sheet)
+    book = partial(_book, workspace, sample, file, title, decimals)
+    return _exactly(title, typed, formulas, values, None, lambda asked: book(values=asked))
 
 
 def cells(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, values: Cells) -> Score:
@@ -62,10 +63,9 @@ def cells(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, 
 
 def printed(workspace: Workspace, sample: Sample, *, file: str, sheet: int | str, shows: Mapping[str, str]) -> Score:
     """Whether a sheet displays exactly these strings."""
-    title, found = _sheet(workspace, file, sheet)
-    if more := next((cell for cell in found if cell not in shows), None):
-        return Score(0.0, reason=f"{title}!{more} is not empty")
-    return _book(workspace, sample, file, title, None, shows=shows)
+    title, typed, formulas = _sheet(workspace, file, sheet)
+    book = partial(_book, workspace, sample, file, title, None)
+    return _exactly(title, typed, formulas, shows, "", lambda asked: book(shows=asked))
 
 
 def titles(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[str]) -> Score:
@@ -74,14 +74,30 @@ def titles(workspace: Workspace, _: Sample, *, file: str, expected: Sequence[str
     return Score(float(found == list(expected)), reason=f"the sheets {found!r:.200}")
 
 
-def _sheet(workspace: Workspace, file: str, which: int | str) -> tuple[str, Cells]:
-    """A sheet's title and stored cells, by its title or position."""
-    named, found = stored_sheet(workspace.one(file).data(), which)
+def _exactly(
+    title: str, typed: Cells, formulas: Sequence[str], wanted: Cells, empty: str | None, check: Callable[[Cells], Score]
+) -> Score:
+    """Whether a sheet has the wanted cells and nothing else. Formulas in other cells must have the value `empty`."""
+    if more := next((cell for cell in typed if cell not in wanted), None):
+        return Score(0.0, reason=f"{title}!{more} is not empty")
+    others = [cell for cell in formulas if cell not in wanted]
+    if len(others) > MOST_CELLS:
+        return Score(0.0, reason=f"{title} has over {MOST_CELLS:,} formulas in other cells")
+    score = check(wanted)
+    if score.value == 0.0 or not others:
+        return score
+    rest = check(dict.fromkeys(others, empty))
+    return score if rest.value == 1.0 else rest
+
+
+def _sheet(workspace: Workspace, file: str, which: int | str) -> tuple[str, Cells, Sequence[str]]:
+    """A sheet's title, its typed cells and its cells with formulas, by its title or position."""
+    named, typed, formulas = typed_sheet(workspace.one(file).data(), which)
     if isinstance(which, int) and -len(named) <= which < len(named):
         which = named[which]
     if which not in named:
         raise AgentFault(f"the workbook has no sheet {which!r:.80}")
-    return str(which), found
+    return str(which), typed, formulas
 
 
 def _book(

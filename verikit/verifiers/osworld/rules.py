@@ -58,7 +58,10 @@ def holds(value: Any, rule: Rule) -> bool:
         tolerance = float(str(rule["method"]).partition(":")[2])
     except ValueError:
         raise WorkspaceError(f"a rule of the row has no tolerance: {rule['method']!r:.100}") from None
-    return bool(abs(value - wanted) <= tolerance)
+    try:
+        return bool(abs(value - wanted) <= tolerance)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def json_faults(data: bytes, expect: Sequence[Rule], unexpect: Sequence[Rule]) -> Score:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from verikit.errors import WorkspaceError
+from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.osworld.checks import CHECKS
 from verikit.workspaces import Workspace
@@ -52,9 +52,15 @@ def _function(function: Any, workspace: Workspace, sample: Sample) -> Score:
     if not isinstance(checks, list) or not checks:
         raise WorkspaceError("a comparer of the row has no checks", hint=_SHAPE)
     return all_hold({
-        f"{number} {check.get('kind')}": part(partial(_bound(check), workspace, sample))
+        f"{number} {_kind(check)}": part(partial(_bound(check), workspace, sample))
         for number, check in enumerate(checks, 1)
     })  # fmt: skip
+
+
+def _kind(check: Any) -> str:
+    if not isinstance(check, Mapping):
+        raise WorkspaceError("a check of the row is no object", hint=_SHAPE)
+    return str(check.get("kind"))[:80]
 
 
 def _bound(check: Mapping[str, Any]) -> Callable[[Workspace, Sample], Score]:
@@ -63,7 +69,7 @@ def _bound(check: Mapping[str, Any]) -> Callable[[Workspace, Sample], Score]:
     Raises:
         WorkspaceError: The kind is unknown, or has other options.
     """
-    kind, options = str(check.get("kind")), {key: value for key, value in check.items() if key != "kind"}
+    kind, options = _kind(check), {key: value for key, value in check.items() if key != "kind"}
     if kind not in CHECKS:
         raise WorkspaceError(f"the row has an unknown kind of check: {kind!r:.80}", hint=", ".join(CHECKS))
     function = CHECKS[kind]
@@ -71,7 +77,19 @@ def _bound(check: Mapping[str, Any]) -> Callable[[Workspace, Sample], Score]:
         inspect.signature(function).bind(None, None, **options)
     except TypeError as problem:
         raise WorkspaceError(f"the options of a check {kind!r} are wrong: {problem}") from None
-    return partial(function, **options)
+    return partial(_run, kind, partial(function, **options))
+
+
+def _run(kind: str, check: Callable[[Workspace, Sample], Score], workspace: Workspace, sample: Sample) -> Score:
+    """The score of one check.
+
+    Raises:
+        WorkspaceError: The values of its options can't be used. A row must not end the whole run.
+    """
+    try:
+        return check(workspace, sample)
+    except (UsageError, TypeError, KeyError, AttributeError) as problem:
+        raise WorkspaceError(f"the options of a check {kind!r} can't be used: {problem!s:.200}") from None
 
 
 def any_holds(parts: Mapping[str, Score]) -> Score:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from itertools import dropwhile
 
 from verikit.artifacts.box import observe
-from verikit.errors import AgentFault, WorkspaceError
+from verikit.errors import AgentFault
 from verikit.verifiers.docx import verifier as document
 from verikit.verifiers.pdf import pages
 from verikit.verifiers.pptx import slides
+from verikit.verifiers.table.readers import MAX_MB as TABLE_MB
 
 MAX_MB = 4
 """Maximum MiB of a text file."""
 NOTE = "note: "
+_ENDS = re.compile(r"\r\n|[\r\n]")
 Lines = list[str]
 
 
@@ -24,11 +27,10 @@ def decoded(data: bytes) -> str:
     """A file's text.
 
     Raises:
-        AgentFault: It is not UTF-8.
-        WorkspaceError: It is too long.
+        AgentFault: It is not UTF-8, or too long.
     """
     if len(data) > MAX_MB << 20:
-        raise WorkspaceError(f"the file has {len(data) >> 20} MB, the limit for text is {MAX_MB}")
+        raise AgentFault(f"the file has {len(data) >> 20} MB, the limit for text is {MAX_MB}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -37,7 +39,7 @@ def decoded(data: bytes) -> str:
 
 def _of_text(data: bytes) -> list[Lines]:
     """Indentation counts. Blanks at the ends of lines and empty lines at the end do not."""
-    lines = [line.rstrip() for line in decoded(data).splitlines()]
+    lines = [line.rstrip() for line in _ENDS.split(decoded(data))]
     return [list(dropwhile(lambda line: not line, reversed(lines)))[::-1]]
 
 
@@ -47,6 +49,7 @@ def csv_rows(data: bytes) -> list[list[str]]:
     Raises:
         AgentFault: It is not a CSV.
     """
+    csv.field_size_limit(TABLE_MB << 20)  # of the process: the limit that `table` sets too
     try:
         return list(csv.reader(io.StringIO(decoded(data), newline="")))
     except csv.Error as problem:
@@ -100,6 +103,7 @@ RULES: Mapping[str, Callable[[Lines], object]] = {
     "lines": lambda lines: lines,
     "filled": lambda lines: [line for line in lines if line.strip()],
     "bag": sorted,
+    "filled bag": lambda lines: sorted(line for line in lines if line.strip()),
     "set": lambda lines: {line for line in lines if line.strip()},
 }
 """The part of the lines that must be equal."""

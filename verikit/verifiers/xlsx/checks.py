@@ -207,12 +207,12 @@ class Checks:
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
-        titles, own = self._book.title_keys(), cell.key.partition("!")[0]
+        own = cell.key.partition("!")[0]
 
         def change(piece: Any) -> str:
             if piece.kind != "area":
                 return str(piece.text)
-            sheet = titles.get(piece.area.sheet.casefold(), "") if piece.area.sheet else own
+            sheet = self._book.sheet_key(piece.area.sheet) if piece.area.sheet else own
             if not sheet:
                 raise AgentFault(f"the workbook has no sheet {piece.area.sheet!r}")
             return f"{sheet}!{piece.text.rpartition('!')[2].replace('$', '')}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.readers.reach import MOST_SPANNED, VOLATILE
+from verikit.artifacts.readers.reach import MOST_SPANNED, VOLATILE, by_lower_case
 from verikit.artifacts.readers.references import CellArea, letters, reference
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
 from verikit.errors import AgentFault, WorkspaceError
@@ -134,9 +134,11 @@ class SeenWorkbook:
         """Functions among them whose value changes on its own."""
         return self.functions(keys) & VOLATILE
 
-    def title_keys(self) -> dict[str, str]:
-        """Sheets of cells by their titles in lower case, as the model names them."""
-        return {sheet["title"].casefold(): sheet["key"] for sheet in self.sheets if sheet["key"]}
+    def sheet_key(self, name: str) -> str:
+        """A sheet of cells as the model names it, by its exact title, or else in any case. Empty if it isn't there."""
+        keys = {sheet["title"]: sheet["key"] for sheet in self.sheets if sheet["key"]}
+        title = name if name in keys else by_lower_case(keys).get(name.casefold())
+        return "" if title is None else keys[title]
 
 
 def keys_of(area: str) -> list[str]:

@@ -17,7 +17,9 @@ _READER = BoxReader(
     record({"values": mapping(scalar, MOST_CELLS)}),
     kind="xlsx",
 )
-_SHEET_READER = replace(_READER, shape=record({"titles": each(text, 10_000), "cells": mapping(scalar, MOST_CELLS + 1)}))
+_SHEET_READER = replace(_READER, shape=record({
+    "titles": each(text, 10_000), "cells": mapping(scalar, MOST_CELLS + 1), "formulas": each(text, MOST_CELLS + 1),
+}))  # fmt: skip
 
 
 def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
@@ -47,3 +49,12 @@ def stored_sheet(blob: bytes, which: int | str | None) -> tuple[Sequence[str], M
     """
     found = observe(_SHEET_READER, [blob], {"sheet": which})
     return found["titles"], found["cells"]
+
+
+def typed_sheet(blob: bytes, which: int | str) -> tuple[Sequence[str], Mapping[str, Any], Sequence[str]]:
+    """The titles of all sheets, the typed values of one sheet by its cells, and its cells that formulas fill.
+
+    The limits and errors are those of `stored_sheet`. An array formula fills several cells.
+    """
+    found = observe(_SHEET_READER, [blob], {"sheet": which, "formulas": True})
+    return found["titles"], found["cells"], found["formulas"]
