@@ -1,6 +1,7 @@
 """Runs in the box: forms of each database in the folder `in`, as files in the folder `out`.
 
-A form without a file does not exist for the database: it has no rows, too many, or SQLite refuses the change.
+A form without a file does not exist for the database: it has no rows, too many, the form is too large, or
+SQLite refuses the change.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 
 MAX_ROWS = 2000
 """Rows of a table that a view can show."""
+MAX_BYTES = 5 << 20
+"""Bytes of a form. The six forms of a database are the output of one run, which returns at most 32 MiB."""
 GIVEN = "-given"
 """The end of the name of a database that the agent starts with."""
 _NAMES = "select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_'"
@@ -105,6 +108,8 @@ def main() -> None:
                     raise NoSuchForm
                 form(db, path.name.endswith(GIVEN))
                 db.execute("vacuum")
+                if target.stat().st_size > MAX_BYTES:
+                    raise NoSuchForm
             except (sqlite3.Error, NoSuchForm):
                 target.unlink()
             finally:
