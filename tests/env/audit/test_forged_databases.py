@@ -1,10 +1,11 @@
 """What `tamper` could not forge is reported, and half-made forms are not graded."""
 
+import sqlite3
 from types import SimpleNamespace
 
 import pytest
 
-from verikit.env.audit.running import databases
+from verikit.env.audit.running import databases, table_forms
 from verikit.env.audit.running.box import BoxFile, BoxRun
 from verikit.env.audit.running.findings import RunFindings
 
@@ -40,3 +41,20 @@ def test_a_database_that_could_not_be_forged_is_undecided(monkeypatch, solved, r
     found = RunFindings()
     assert [list(one.forms) for one in databases.forged_databases(rehearsal, solved, found)] == forms
     assert [one.partition(";")[0] for one in found.undecided] == undecided
+
+
+def test_a_form_that_is_not_finished_leaves_no_file(tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    with sqlite3.connect(tmp_path / "in" / "db") as db:
+        db.execute("create table prices (price integer)")
+    db.close()
+
+    def stopped(db, given):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(table_forms, "FORMS", {"trigger": table_forms.trigger, "views": stopped})
+    with pytest.raises(KeyboardInterrupt):
+        table_forms.main()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["db-trigger"]

@@ -100,7 +100,7 @@ def main() -> None:
     """Write each form of each database."""
     for path in sorted(Path("in").iterdir()):
         for name, form in FORMS.items():
-            target = Path("out") / f"{path.name.removesuffix(GIVEN)}-{name}"
+            target = Path("forged.db")  # renamed when it is whole, because the time limit can end this program
             shutil.copy(path, target)
             db = sqlite3.connect(target, isolation_level=None)
             try:
@@ -108,12 +108,12 @@ def main() -> None:
                     raise NoSuchForm
                 form(db, path.name.endswith(GIVEN))
                 db.execute("vacuum")
-                if target.stat().st_size > MAX_BYTES:
-                    raise NoSuchForm
             except (sqlite3.Error, NoSuchForm):
-                target.unlink()
+                continue
             finally:
                 db.close()
+            if target.stat().st_size <= MAX_BYTES:
+                target.rename(Path("out") / f"{path.name.removesuffix(GIVEN)}-{name}")
 
 
 if __name__ == "__main__":
