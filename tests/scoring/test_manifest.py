@@ -200,3 +200,14 @@ def test_a_signature_is_of_one_manifest_by_an_allowed_key(run, tmp_path):
     rewritten(run, lambda told: told["code"].update(verikit="9"))
     assert SIGNATURE in invoke(run).output
     assert invoke(run).return_value == 1
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
+def test_the_other_runs_are_verified_if_the_key_is_none(run, tmp_path):
+    shutil.copytree(run, tmp_path / "changed")
+    (tmp_path / "changed" / "summary.json").write_text("{}")
+    (tmp_path / "key").write_text("no key")
+    result = invoke(run, tmp_path / "changed", "--sign", tmp_path / "key")
+    assert result.return_value == 2
+    assert f"{SIGNATURE}: ssh-keygen rejects the key" in result.output
+    assert "summary.json: changed" in result.output
