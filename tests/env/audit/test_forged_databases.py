@@ -24,6 +24,12 @@ VIEWS = {"/work/out/db-views": DATABASE}
             [["views"], ["views"]],
             ["a solution with at most 2 databases"],
         ),
+        (
+            {"/app/a.db": DATABASE, "/app/a.db-wal": BoxFile(b"-")},
+            BoxRun("exit", files=VIEWS),
+            [],
+            ["a closed database"],
+        ),
         ({"/app/a.db": DATABASE}, BoxRun("start", needs="a sandbox"), [[]], ["a sandbox"]),
         ({"/app/a.db": DATABASE}, BoxRun("files"), [[]], ["all forged forms of /app/a.db"]),
         ({"/app/a.db": DATABASE}, BoxRun("exit", 1, files=VIEWS), [["views"]], ["all forged forms of /app/a.db"]),

@@ -19,6 +19,8 @@ from verikit.verifiers.patch.runs import PYTHON
 MAGIC = b"SQLite format 3\0"
 MAX_DATABASES, MAX_BYTES, FORGE_S = 2, 4 << 20, 10.0
 """Databases of a task, bytes of each (its forms have to fit the output of one run), and seconds to change it."""
+_LOGS = ("-wal", "-journal")
+"""Ends of the files with the rest of a database that was not closed. They don't fit a forged one."""
 _AT = "/work"
 _FORMS = Path(__file__).with_name("table_forms.py")
 
@@ -79,6 +81,9 @@ def forged_databases(
 ) -> Iterator[ForgedDatabase]:
     """The forms of each database that the solution leaves. What can't be forged here is undecided."""
     names = [path for path in output_names(rehearsal) if _is_database(solved.get(path))]
+    for path in [path for path in names if any(path + end in solved for end in _LOGS)]:
+        names.remove(path)
+        found.undecided.append(f"a closed database; {path} has a log beside it")
     if len(names) > MAX_DATABASES:
         found.undecided.append(f"a solution with at most {MAX_DATABASES} databases; it leaves {len(names)}")
     for path in names[:MAX_DATABASES]:
