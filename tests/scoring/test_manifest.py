@@ -167,6 +167,17 @@ def test_a_run_without_its_identifying_file_is_still_the_run_that_was_asked_for(
     assert invoke(run).return_value == 1
 
 
+def test_a_run_that_lost_what_identifies_it_is_named_among_other_runs(run, tmp_path):
+    shutil.copytree(run, tmp_path / "gutted")
+    (tmp_path / "empty").mkdir()
+    assert "skipped" not in invoke(run).output  # the folders in a run are part of it
+    for name in (MANIFEST, "scores.jsonl"):
+        (tmp_path / "gutted" / name).unlink()
+    result = invoke(tmp_path)
+    assert (result.return_value, result.stderr) == (0, f"{tmp_path / 'gutted'}: not a run, skipped\n")
+    assert f"{run}: verified" in result.stdout
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_a_signature_is_of_one_manifest_by_an_allowed_key(run, tmp_path):
     mine, other = tmp_path / "mine", tmp_path / "other"
@@ -180,7 +191,23 @@ def test_a_signature_is_of_one_manifest_by_an_allowed_key(run, tmp_path):
     assert invoke(run, "--sign", mine).return_value == 0
     result = invoke(run, "--signers", signers)
     assert (result.return_value, "signed by: me@example" in result.output) == (0, True)
+    shutil.copytree(run, tmp_path / "signed")
+    assert invoke(tmp_path, "--signers", signers).return_value == 0
+    for name in (MANIFEST, "scores.jsonl"):
+        (tmp_path / "signed" / name).unlink()
+    assert invoke(tmp_path, "--signers", signers).return_value == 1  # not every folder is proven
     assert "signed by: SHA256:" in invoke(run).output
     rewritten(run, lambda told: told["code"].update(verikit="9"))
     assert SIGNATURE in invoke(run).output
     assert invoke(run).return_value == 1
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
+def test_the_other_runs_are_verified_if_the_key_is_none(run, tmp_path):
+    shutil.copytree(run, tmp_path / "changed")
+    (tmp_path / "changed" / "summary.json").write_text("{}")
+    (tmp_path / "key").write_text("no key")
+    result = invoke(run, tmp_path / "changed", "--sign", tmp_path / "key")
+    assert result.return_value == 2
+    assert f"{SIGNATURE}: ssh-keygen rejects the key" in result.output
+    assert "summary.json: changed" in result.output

@@ -21,6 +21,7 @@ from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.env.audit.seal import seal_audit
 from verikit.errors import UsageError
+from verikit.platform.folders import refuse_links
 from verikit.platform.terminal import Watch, pace, pass_or_fail, printable
 
 
@@ -115,6 +116,8 @@ def audit_(
     """  # noqa: D301 - click reads \b as "don't wrap"
     if sign and not out:
         raise UsageError("--sign signs the manifest of --out", hint="-o FOLDER")
+    if out:
+        refuse_links(out)  # the manifest at the end refuses them too
     sums, shown, page = AuditSums(), Examples(examples), AuditPage()
     with ExitStack() as stack:
         seen = TaskProgress()

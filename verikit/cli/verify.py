@@ -11,7 +11,7 @@ import click
 
 from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
-from verikit.errors import UsageError, with_hint
+from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.platform.ssh import sign_file, signer_of
 from verikit.platform.terminal import pass_or_fail, printable, quantity
 from verikit.report.kinds import kind_of
@@ -39,8 +39,9 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
 
     score, eval, judge, train and env audit write manifest.json at their end. It has the SHA-256 of each file, input
     and spec, and the version of the code. Changed, missing and extra files are named, and the exit code is then 1. It
-    is 2 if a folder has no valid manifest. The other folders are verified all the same. Without a signature, the
-    manifest itself could have been replaced.
+    is 2 if a folder has no valid manifest or can't be signed. The other folders are verified all the same. Among runs,
+    other folders are named and skipped. With --signers the exit code is then 1. Without a signature, the manifest
+    itself could have been replaced.
 
     \b
     verikit verify runs/candidates
@@ -56,10 +57,19 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
             results[str(run)] = _told(RunCheck(RunManifest({}, {}, (), ()), {MANIFEST: problem}), "")
             code = 2
             continue
-        if sign and not check.problems:
-            sign_file(run / MANIFEST, sign, NAMESPACE)
-        results[str(run)] = _told(check, _signature(run, signers, check))
+        signer = ""
+        try:
+            if sign and not check.problems:
+                sign_file(run / MANIFEST, sign, NAMESPACE)
+            signer = _signature(run, signers, check)
+        except VerikitError as error:
+            check.problems[SIGNATURE] = with_hint(str(error), error.hint)
+            code = 2
+        results[str(run)] = _told(check, signer)
         code = code or int(bool(check.problems))
+    for folder in chain.from_iterable(map(_skipped, runs)):
+        click.echo(printable(f"{folder}: not a run, skipped"), err=True)
+        code = code or int(signers is not None)
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
     return code
 
@@ -69,6 +79,14 @@ def _runs(path: Path) -> list[Path]:
     if (path / MANIFEST).exists() or kind_of(path) or not path.is_dir():
         return [path]
     return sorted(one for one in path.iterdir() if (one / MANIFEST).exists() or kind_of(one)) or [path]
+
+
+def _skipped(path: Path) -> list[Path]:
+    """Return the other folders among runs: a run without manifest and identifying file can't be told from these."""
+    runs = _runs(path)
+    if runs == [path]:
+        return []
+    return sorted(one for one in path.iterdir() if one not in runs and one.is_dir() and any(one.iterdir()))
 
 
 def _signature(run: Path, signers: Path | None, check: RunCheck) -> str:

@@ -57,6 +57,14 @@ def test_a_file_of_rows_is_an_input_of_the_manifest(tmp_path):
     assert set(check_run(out, 2**20).problems) == {f"input {rows}"}
 
 
+def test_a_folder_with_links_that_lead_out_is_refused_before_the_audit(tmp_path):
+    sound(tmp_path / "tasks" / "a", 1)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "outside").symlink_to(tmp_path / "tasks")
+    assert "leads out of its folder" in str(audit(tmp_path, "-o", tmp_path / "out").exception)
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["outside"]
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_the_signature_holds_for_this_report_and_key_only(tmp_path):
     folder = sound(tmp_path / "tasks" / "a", 1)

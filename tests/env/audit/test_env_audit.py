@@ -143,6 +143,15 @@ def test_fail_on_is_the_exit_code(tmp_path, limits, code):
     assert told.stderr.count("schema") == any(limit.startswith("schema") for limit in limits) * (code == 4)
 
 
+def test_gates_for_ci_have_no_passwords(tmp_path):
+    folder = sound(tmp_path / "t", 0)
+    put(folder, "environment/Dockerfile", "FROM https://me:hunter2@reg.example/x:latest\n")
+    run(folder, "--fail-on", "pins", "--junit", tmp_path / "j.xml")
+    junit = (tmp_path / "j.xml").read_text()
+    assert "@reg.example/x" in junit
+    assert "hunter2" not in junit
+
+
 def test_a_task_that_cant_be_read_fails_the_command_and_passes_no_check(tmp_path):
     folder = many(tmp_path / "tasks", range(2))
     put(folder / "t01", "task.toml", "[task")

@@ -11,6 +11,7 @@ from verikit.cli import cli
 from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.running import repeated
 from verikit.env.audit.running.run import LOOKS, RunningChecks
+from verikit.env.audit.running.solved import last_output
 from verikit.env.audit.task import AuditedTask
 from verikit.errors import SandboxUnavailable
 
@@ -54,6 +55,13 @@ def test_a_planted_fault_is_found_by_its_running_check(tmp_path, checks, name):
     plant(make(tmp_path))
     check, _, wanted = kind.partition(".")
     assert wanted in {one.kind for one in looked(checks, tmp_path, check)[check].findings}
+
+
+def test_the_reported_output_is_the_same_for_durations_of_any_length():
+    before = "".join(map(str, range(100)))
+    durations = ("9.98s", "10.02s", "65.20s (0:01:05)")
+    ends = {last_output(f"{before}\n{f' 1 failed in {duration} ':=^80}\n") for duration in durations}
+    assert ends == {f"{before}\n=== 1 failed in … s ==="[-200:]}
 
 
 @pytest.mark.usefixtures("few")

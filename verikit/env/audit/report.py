@@ -103,12 +103,12 @@ class Examples:
                 self._needs[name][f"{result.status.replace('_', ' ')}: {result.needs}"] += 1
 
     def of(self, name: str) -> list[str]:
-        """The examples of a `--fail-on` name."""
+        """The examples of a `--fail-on` name, with their keys redacted."""
         pairs = kinds(name)
         found = [(check, line) for check, held in self._lines.items() for kind, line in held if (check, kind) in pairs]
         status = f"{name.replace('_', ' ')}: "
         found += [(check, told) for check, held in self._needs.items() for told in held if told.startswith(status)]
-        return [f"{check}: {told.strip()}" for check, told in found]
+        return [strike(f"{check}: {told.strip()}") for check, told in found]
 
     def lines(self, name: str) -> list[str]:
         """The examples of a check."""

@@ -13,8 +13,10 @@ from verikit.env.audit.running.rehearsal import GradedRun, Rehearsal
 TOLERANCE = 1e-3
 FLOOR = 0.0
 """The reward of work that was not done."""
-_DURATION = re.compile(r"\b\d{1,9}(?:\.\d{1,9})? ?(?:s|ms|sec|seconds?)\b")
+_DURATION = re.compile(r"\b\d{1,9}(?:\.\d{1,9})? ?(?:s|ms|sec|seconds?)\b(?: \(\d{1,9}:\d\d:\d\d\))?")
 """A duration in the output of the tests. It differs from run to run, and the report should not."""
+_RULE = re.compile("={3,}")
+"""Pytest fills the line of the duration up to its width."""
 MARGIN = 0.5
 """The minimum difference between the full reward and the reward of undone work."""
 
@@ -47,10 +49,15 @@ def check_oracle(rehearsal: Rehearsal, found: RunFindings) -> None:
         found.undecided.append(missing)
         found.notes.append(f"the reward here is {graded.told()}")
         return
-    printed = _DURATION.sub("… s", graded.run.text.strip()[-200:])
+    printed = last_output(graded.run.text)
     last = f". The tests print: {printed!r}" if printed else ""
     kind = "none" if graded.value is None else "unsolved"
     found.add(kind, f"the reward of the solution is {graded.told()}{last}", SOLUTION)
+
+
+def last_output(text: str) -> str:
+    """The end of the output of the tests. It is cut last, because the length of a duration would move the cut."""
+    return _RULE.sub("===", _DURATION.sub("… s", text.strip()))[-200:]
 
 
 def solved_here(rehearsal: Rehearsal) -> str:

@@ -1,6 +1,7 @@
 """Runs in the box: forms of each database in the folder `in`, as files in the folder `out`.
 
-A form without a file does not exist for the database: it has no rows, too many, or SQLite refuses the change.
+A form without a file does not exist for the database: it has no rows, too many, the form is too large, or
+SQLite refuses the change.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 
 MAX_ROWS = 2000
 """Rows of a table that a view can show."""
+MAX_BYTES = 5 << 20
+"""Bytes of a form. The six forms of a database are the output of one run, which returns at most 32 MiB."""
 GIVEN = "-given"
 """The end of the name of a database that the agent starts with."""
 _NAMES = "select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_'"
@@ -97,7 +100,7 @@ def main() -> None:
     """Write each form of each database."""
     for path in sorted(Path("in").iterdir()):
         for name, form in FORMS.items():
-            target = Path("out") / f"{path.name.removesuffix(GIVEN)}-{name}"
+            target = Path("forged.db")  # renamed when it is whole, because the time limit can end this program
             shutil.copy(path, target)
             db = sqlite3.connect(target, isolation_level=None)
             try:
@@ -106,9 +109,11 @@ def main() -> None:
                 form(db, path.name.endswith(GIVEN))
                 db.execute("vacuum")
             except (sqlite3.Error, NoSuchForm):
-                target.unlink()
+                continue
             finally:
                 db.close()
+            if target.stat().st_size <= MAX_BYTES:
+                target.rename(Path("out") / f"{path.name.removesuffix(GIVEN)}-{name}")
 
 
 if __name__ == "__main__":
