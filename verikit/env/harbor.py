@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import SchemaError
+from verikit.errors import SchemaError, WorkspaceError
 from verikit.platform.numbers import number
 from verikit.readers.trials import found_trials, tasks_by_name, trial_keys
 from verikit.types import Sample
@@ -99,6 +99,8 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
             yield where, (replace(sample, workspace=left), reward, why)
         except SchemaError as error:
             yield where, error
+        except WorkspaceError as error:
+            yield where, SchemaError(str(error), hint=error.hint)
 
 
 def _trial(folder: Path, result: Mapping[str, Any]) -> Judged:
