@@ -152,6 +152,30 @@ def test_malformed_checks_are_an_error_of_the_row(tmp_path, checks):
     assert [one.kind for one in record.checks["schema"].findings] == ["wrong"]
 
 
+@pytest.mark.parametrize("spec", ["docx('a.docx', image=%s)", "xlsx('a.xlsx', mutations=%s)", "all_of(boxed(once=%s))"])
+def test_a_number_that_python_does_not_print_is_an_error_of_its_row_only(tmp_path, spec):
+    long = spec % f"0x{'f' * 9000}"
+    file = write(tmp_path, row(prompt="a", checks=long), row())
+    of_file, of_rows = audited(file)
+    assert of_file["schema"] == {"wrong"}
+    assert [told["oracle"] for told in of_rows] == ["pass"]
+    with pytest.raises(SpecError):
+        list(audit_tasks(file, spec=long))
+
+
+def test_a_row_that_can_not_be_prepared_is_an_error_of_its_own(tmp_path, monkeypatch):
+    from verikit.env.audit.running import row_runs
+
+    def files(task):
+        if "broken" in task.row["prompt"]:
+            raise ValueError("it is broken")
+        return iter(())
+
+    monkeypatch.setattr(row_runs.RowTask, "_files", files)
+    _, of_rows = audited(write(tmp_path, row(prompt="broken"), row()))
+    assert [told["oracle"] for told in of_rows] == ["error", "pass"]
+
+
 def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path):
     other = row(id="t2")
     other["workspace"] = other["workspace"] | {"after": {"totals.csv": "x"}}

@@ -14,7 +14,7 @@ from typing import Any
 
 from verikit.base import FunctionVerifier, Verifier, walk
 from verikit.compose.choose import By
-from verikit.errors import VerikitError, with_hint
+from verikit.errors import SpecError, VerikitError, with_hint
 from verikit.names.registry import registered
 from verikit.names.spec import load, names_code
 from verikit.workspaces.names import shown
@@ -90,7 +90,12 @@ def _of_key(verifier: Verifier, row: Mapping[str, Any]) -> Verifier:
 
 @lru_cache(maxsize=256)
 def _loaded(spec: str) -> RowSpec:
-    return RowSpec(spec, load(spec))
+    verifier = load(spec)
+    try:
+        repr(verifier)  # `identity` has it
+    except ValueError as error:  # an integer with more digits than Python converts
+        raise SpecError(f"the spec can't be shown: {error}") from None
+    return RowSpec(spec, verifier)
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +107,7 @@ def _of_row(specs: tuple[str, ...]) -> RowSpec:
     if foreign:
         return RowSpec(text, foreign=foreign)
     try:
-        found = RowSpec(text, load(text))
+        found = _loaded(text)
     except VerikitError as error:
         return RowSpec(text, problem=shown(f"{CHECKS}: {with_hint(str(error), error.hint)}"[:300]))
     return RowSpec(text, foreign=_needs("a judge")) if found.judges else found

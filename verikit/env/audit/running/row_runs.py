@@ -77,13 +77,11 @@ class RowTask:
 
 
 def row_tasks(env: AuditedTask, file: str, given: str) -> Iterator[RowTask]:
-    """The rows that have a spec, each task once."""
-    seen, paths = set(), sorted(env.tree.manifest)
+    """The rows that have a spec."""
+    paths = sorted(env.tree.manifest)
     for where, row, spec in specs_of(env, file, given):
-        task = RowTask(env, where, row, spec, paths)
-        if spec.verifier is not None and isinstance(row.get(WORKSPACE), Mapping) and task.digest not in seen:
-            seen.add(task.digest)
-            yield task
+        if spec.verifier is not None and isinstance(row.get(WORKSPACE), Mapping):
+            yield RowTask(env, where, row, spec, paths)
 
 
 @dataclass
