@@ -13,6 +13,9 @@ from verikit.env.audit import audit_tasks
 from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.formats.row_specs import _loaded, spec_of_row
 from verikit.errors import SpecError, UsageError
+from verikit.names.spec import load
+from verikit.types import Sample
+from verikit.workspaces.row import TaskWorkspace
 
 SALES = "city,sold\nOslo,3\nOslo,4\nRome,5\n"
 TOTALS = "table('totals.csv', expected=[{'city': 'Oslo', 'sum': 7}, {'city': 'Rome', 'sum': 5}], key=['city'])"
@@ -127,6 +130,9 @@ def test_a_spec_for_a_folder_without_rows_is_an_error(tmp_path):
         "files(content={'a.txt': 'evil.py:grade'})",
         "files(content={'a.txt': \"judge('openai:http://127.0.0.1:9/v1#m')\"})",
         "files(content={'a.txt': \"files(content={'b': 'evil:grade'})\"})",
+        "files(content={'a.txt': 'code'})",
+        "files((), (), (), (), {}, {}, {'a.txt': ' sql'})",
+        "pdf('a.pdf', 'patch')",
         ["files(exist=['a'])", "code"],
         ["files(exist=['a'])), rubric('openai:x'", "exact"],
         "json_schema('/etc/passwd')",
@@ -144,6 +150,23 @@ def test_a_row_names_neither_code_nor_files_nor_engines(tmp_path, monkeypatch, c
     of_file, of_rows = audited(write(tmp_path, row(checks=checks)))
     assert not of_rows
     assert of_file["oracle"] == "not_run"
+
+
+@pytest.mark.parametrize("text", ["{}.py:grade", "files(content={{'a.txt': '{}.py:grade'}})", "{}.toml#mine"])
+def test_the_options_of_a_row_name_no_code(tmp_path, monkeypatch, text):
+    (tmp_path / "evil_of_options.py").write_text("open('ran', 'w').close()\ndef grade(sample): return 1.0\n")
+    (tmp_path / "evil_of_options.toml").write_text("[verifiers]\nmine = 'evil_of_options.py:grade'\n")
+    monkeypatch.chdir(tmp_path)
+    told = {"workspace": {"after": {"a.pdf": "x"}}, "pdf": {"text": text.format("evil_of_options")}}
+    (score,) = load("pdf('a.pdf', text=['x'])").score(
+        [Sample("", "", meta=told, workspace=TaskWorkspace(told["workspace"], None))]
+    )
+    assert (score.value, (tmp_path / "ran").exists()) == (None, False)
+    assert "can't name" in score.reason
+
+
+def test_columns_may_have_the_names_of_verifiers():
+    assert spec_of_row(row(checks=TOTALS.replace("city", "code"))).verifier is not None
 
 
 @pytest.mark.parametrize("checks", [7, [], "", ["exact", 3], "files(", "files(exists=['a'])", "(" * 9000, "1" * 20_000])

@@ -15,7 +15,7 @@ from typing import Any
 from verikit.base import FunctionVerifier, Verifier, walk
 from verikit.compose.choose import By
 from verikit.errors import SpecError, VerikitError, with_hint
-from verikit.names.registry import registered
+from verikit.names.registry import allowed, registered
 from verikit.names.spec import load, names_code
 from verikit.workspaces.names import shown
 
@@ -41,6 +41,8 @@ class RowSpec:
     """The error of a spec that can't be loaded."""
     foreign: str = ""
     """The requirement of a spec that is only loaded if the command names it."""
+    given: bool = False
+    """Whether the command names it."""
 
     @property
     def identity(self) -> str:
@@ -71,7 +73,7 @@ def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:
         given: The command's spec, which replaces the row's.
     """
     if given:
-        found = _loaded(given)
+        found = replace(_loaded(given), given=True)
         return found if found.verifier is None else replace(found, verifier=_of_key(found.verifier, row))
     told = row.get(CHECKS)
     if told is None:
@@ -107,7 +109,8 @@ def _of_row(specs: tuple[str, ...]) -> RowSpec:
     if foreign:
         return RowSpec(text, foreign=foreign)
     try:
-        found = _loaded(text)
+        with allowed(OWN):
+            found = _loaded(text)
     except VerikitError as error:
         return RowSpec(text, problem=shown(f"{CHECKS}: {with_hint(str(error), error.hint)}"[:300]))
     return RowSpec(text, foreign=_needs("a judge")) if found.judges else found

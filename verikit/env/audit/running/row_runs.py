@@ -15,13 +15,14 @@ import time
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.adapters.harbor import ORACLE, whole_tree
 from verikit.adapters.harbor_grader import WORK
 from verikit.adapters.reward import gold_of
-from verikit.env.audit.formats.row_specs import CHECKS, RowSpec
+from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec
 from verikit.env.audit.formats.spec_looks import specs_of
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.findings import RunFindings
@@ -31,6 +32,7 @@ from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
 from verikit.errors import SchemaError, WorkspaceError
+from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
 from verikit.workspaces.names import parts
@@ -194,7 +196,9 @@ class RowRehearsal(Rehearsal):
         workspace = TaskWorkspace(left, os.path.join(self.task.root, *self.task.within))
         meta = {key: value for key, value in self.row.meta.items() if key not in (WORKSPACE, ORACLE, CHECKS)}
         sample = Sample(self.row.prompt, "", gold_of(self.row.answer), self.row.id, meta, workspace=workspace)
-        return self.spec.verifier.score([sample])[0]
+        # options of the row may be specs
+        with nullcontext() if self.spec.given else allowed(OWN):
+            return self.spec.verifier.score([sample])[0]
 
 
 def _packed(files: Files, folders: list[str]) -> bytes:
