@@ -119,7 +119,7 @@ class RowRehearsal(Rehearsal):
         workspace = named.make()
         if workspace.knows_before:
             self.agent = ImageLayout(files=self._files(whole_tree(workspace.before)))
-        if ORACLE in row.meta:
+        if row.meta.get(ORACLE) is not None:
             right = named.beside({"after": row.meta[ORACLE], "packed_by": "collector"}).make()
             self.oracle = self._files(whole_tree(right.after))
         else:
