@@ -231,6 +231,27 @@ def test_a_row_is_audited_again_when_a_file_that_it_names_has_changed(tmp_path):
     assert audited(file, **kept)[1][0]["oracle"] == {"unsolved"}
 
 
+@pytest.mark.parametrize("before", [".", "./"])
+def test_a_row_is_audited_again_when_a_file_of_the_rows_own_folder_has_changed(tmp_path, before):
+    (tmp_path / "given.txt").write_text("Dear all,\n")
+    told = row(workspace={"before": before}, checks="files(same_as={'a.txt': 'given.txt'})")
+    file = write(tmp_path, told | {"oracle": {"a.txt": "Dear all,\n"}})
+    out = tmp_path.with_name(f"{tmp_path.name}-out")
+    first = [*audit_tasks(file, run=True, keep=out)][1].digest
+    (tmp_path / "given.txt").write_text("Hello\n")
+    assert first != [*audit_tasks(file, run=True, keep=out)][1].digest
+
+
+def test_code_of_a_spec_that_has_changed_is_another_spec(tmp_path):
+    code = tmp_path / "changed_class.py"
+    text = "from verikit import Verifier\nclass V(Verifier):\n    def score_batch(self, samples):\n        return []\n"
+    code.write_text(text)
+    first = spec_of_row({}, f"{code}:V").identity
+    code.write_text(f"{text}# changed\n")
+    _loaded.cache_clear()  # as in another process
+    assert spec_of_row({}, f"{code}:V").identity != first
+
+
 def test_an_oracle_is_a_folder_or_a_mapping_inside_of_the_rows_folder(tmp_path):
     (tmp_path / "right").mkdir()
     for name, text in row()["oracle"].items():

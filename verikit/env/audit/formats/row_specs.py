@@ -7,16 +7,19 @@ So `checks` can only name the verifiers in `OWN`, and no code, file or engine. A
 from __future__ import annotations
 
 import ast
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from verikit.base import FunctionVerifier, Verifier, walk
 from verikit.compose.choose import By
 from verikit.errors import SpecError, VerikitError, with_hint
 from verikit.names.registry import allowed, registered
-from verikit.names.spec import load, names_code
+from verikit.names.spec import imported_files, load, names_code
 from verikit.workspaces.names import shown
 
 CHECKS = "checks"
@@ -44,10 +47,13 @@ class RowSpec:
     given: bool = False
     """Whether the command names it."""
 
+    files: str = ""
+    """SHA-256 of the files of Python that were imported for it."""
+
     @property
     def identity(self) -> str:
         """The text, and the verifier as it was loaded, because a file of the spec may change."""
-        return f"{self.text} {self.verifier!r}"
+        return f"{self.text} {self.verifier!r} {self.files}"
 
     @property
     def parts(self) -> list[Verifier]:
@@ -97,7 +103,13 @@ def _loaded(spec: str) -> RowSpec:
         repr(verifier)  # `identity` has it
     except ValueError as error:  # an integer with more digits than Python converts
         raise SpecError(f"the spec can't be shown: {error}") from None
-    return RowSpec(spec, verifier)
+    return RowSpec(spec, verifier, files=_imported())
+
+
+def _imported() -> str:
+    """SHA-256 of the imported files. Empty if there are none."""
+    texts = [Path(file).read_bytes() for file in sorted(imported_files()) if os.path.isfile(file)]
+    return hashlib.sha256(repr(texts).encode()).hexdigest() if texts else ""
 
 
 @lru_cache(maxsize=256)

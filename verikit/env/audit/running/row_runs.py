@@ -72,9 +72,16 @@ class RowTask:
         told = self.row.get(WORKSPACE)
         given = [told.get("before"), told.get("task")] if isinstance(told, Mapping) else []
         for one in (*given, self.row.get(ORACLE)):
-            path = "/".join(parts(one) or ()) if isinstance(one, str) else ""
+            names = parts(one) if isinstance(one, str) else None
+            if names is None:
+                continue
+            path = "/".join(names)
             within = self.paths[bisect_left(self.paths, f"{path}/") : bisect_left(self.paths, f"{path}0")]
-            for name in (path, *within) if path in self.env.tree.manifest else ():
+            if not path:
+                found = self.paths  # the folder of the rows
+            else:
+                found = [path, *within] if path in self.env.tree.manifest else []
+            for name in found:
                 yield f"{name} {self.env.tree.manifest[name].told()}"
 
 
