@@ -271,6 +271,17 @@ def test_judges_of_a_spec_are_checked_and_not_called(tmp_path):
     assert set(of_row.values()) == {"not_run"}
 
 
+@pytest.mark.parametrize("other", ["exact", "trajectory", "tool_calls", "refusal(wanted=False)", "0.5 * math"])
+def test_a_spec_that_reads_the_reply_is_not_run(tmp_path, other):
+    _, (of_row,) = audited(write(tmp_path, row(answer="7", checks=["files(exist=['totals.csv'])", other])))
+    assert set(of_row.values()) == {"not_run"}
+
+
+def test_a_verifier_of_text_may_read_a_file(tmp_path):
+    checks = "0.5 * files(content={'totals.csv': \"regex('7')\"}) + 0.5 * files(exist=['totals.csv'])"
+    assert audited(write(tmp_path, row(checks=checks)))[1][0]["oracle"] == "pass"
+
+
 def test_the_spec_of_a_row_is_chosen_by_its_key(tmp_path):
     spec = f"by('kind', {{'sum': {TOTALS}, 'judged': rubric('openai:https://api.openai.com/v1#gpt-4o', rubric=['a'])}})"
     of_file, (of_row,) = audited(write(tmp_path, row(kind="sum")), spec=spec)

@@ -15,11 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from verikit.base import FunctionVerifier, Verifier, walk
+from verikit.base import FunctionVerifier, Verifier, parts_of, walk
 from verikit.compose.choose import By
 from verikit.errors import SpecError, VerikitError, with_hint
 from verikit.names.registry import allowed, registered
 from verikit.names.spec import imported_files, load, names_code
+from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.names import shown
 
 CHECKS = "checks"
@@ -66,9 +67,25 @@ class RowSpec:
         return [one for one in self.parts if type(one).__module__.startswith("verikit.judges.")]
 
     @property
+    def of_reply(self) -> str:
+        """The first of verikit's verifiers that reads a reply or its steps, not a file. Empty if there is none."""
+        return "" if self.verifier is None else next(_of_reply(self.verifier), "")
+
+    @property
     def code(self) -> bool:
         """Whether one of them is code that is not verikit's own."""
         return any(isinstance(one, FunctionVerifier) or type(one).__module__[:8] != "verikit." for one in self.parts)
+
+
+def _of_reply(verifier: Verifier) -> Iterator[str]:
+    """The names of verikit's verifiers that read a reply. Those within a verifier of files read a file."""
+    if isinstance(verifier, WorkspaceVerifier):
+        return
+    own = type(verifier).__module__.startswith("verikit.") and not isinstance(verifier, FunctionVerifier)
+    if own and (verifier.reads is not None or verifier.name in ("tool_calls", "trajectory")):
+        yield verifier.name
+    for part in parts_of(verifier):
+        yield from _of_reply(part)
 
 
 def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:

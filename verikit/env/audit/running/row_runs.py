@@ -119,6 +119,8 @@ class RowRehearsal(Rehearsal):
         self = cls(task.env, _PART, box, limits, row=row, spec=task.spec)
         if task.spec.judges:
             self.needs.append("a spec without a judge, because the audit calls no judge")
+        if reader := task.spec.of_reply:
+            self.needs.append(f"a spec of files only, because {reader} reads a reply and rows are graded without one")
         if "trial" in row.meta[WORKSPACE]:
             self.needs.append("a workspace with before, instead of a trial")
             return self
