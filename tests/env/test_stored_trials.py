@@ -64,3 +64,10 @@ def test_a_trial_is_found_from_its_own_folder(tmp_path, monkeypatch):
     told = CliRunner().invoke(cli, ["env", "check", ".", "files(exist=['app/total.txt'])"]).output
     assert "equal: 0 of 1" in told
     assert "rewarded 0, here 1" in told
+
+
+@pytest.mark.parametrize("name", ["rollouts.jsonl", "results.jsonl"])
+def test_a_file_of_rollouts_comes_before_trials_below_it(tmp_path, name):
+    trial(tmp_path / "runs" / "job" / "right", "461\n", 1)
+    (tmp_path / name).write_text(json.dumps({"prompt": "p", "completion": "4", "answer": "4", "reward": 1}) + "\n")
+    assert [item.where for item in read(tmp_path)] == [f"{tmp_path / name}:1"]
