@@ -71,3 +71,10 @@ def test_a_file_of_rollouts_comes_before_trials_below_it(tmp_path, name):
     trial(tmp_path / "runs" / "job" / "right", "461\n", 1)
     (tmp_path / name).write_text(json.dumps({"prompt": "p", "completion": "4", "answer": "4", "reward": 1}) + "\n")
     assert [item.where for item in read(tmp_path)] == [f"{tmp_path / name}:1"]
+
+
+def test_the_folder_that_is_named_may_be_a_link(tmp_path):
+    trial(tmp_path / "job" / "right", "461\n", 1)
+    (tmp_path / "link").symlink_to("job")
+    assert check(tmp_path / "link", "files(exist=['app/total.txt'])").equal == 1
+    assert [item.where for item in read(tmp_path / "link")] == [str(tmp_path / "link" / "right")]

@@ -89,7 +89,7 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
 
     The task of a trial is looked for in the folder by its name.
     """
-    root = os.path.abspath(folder)
+    root = os.path.realpath(folder)  # the user may name a link
     own = tasks_by_name(root)
     for path, result in found_trials(root):
         where = os.path.normpath(os.path.join(folder, os.path.relpath(path, root)))
