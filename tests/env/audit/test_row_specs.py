@@ -12,6 +12,7 @@ import pytest
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.formats.row_specs import _loaded, spec_of_row
+from verikit.env.audit.running.run import RunningChecks
 from verikit.errors import SpecError, UsageError
 from verikit.names.spec import load
 from verikit.types import Sample
@@ -199,14 +200,18 @@ def test_a_row_that_can_not_be_prepared_is_an_error_of_its_own(tmp_path, monkeyp
     assert [told["oracle"] for told in of_rows] == ["error", "pass"]
 
 
-def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path):
+def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path, monkeypatch):
+    checked = []
+    check_row = RunningChecks.check_row
+    monkeypatch.setattr(RunningChecks, "check_row", lambda self, one: checked.append(one.where) or check_row(self, one))
     other = row(id="t2")
     other["workspace"] = other["workspace"] | {"after": {"totals.csv": "x"}}
     file = write(tmp_path, row(), other, row(prompt="Sum totals.csv again."))
     first = list(audit_tasks(file, run=True, keep=tmp_path / "out"))
     assert [record.task for record in first] == ["rows.jsonl", "rows.jsonl:1", "rows.jsonl:3"]
     again = list(audit_tasks(file, run=True, keep=tmp_path / "out"))
-    assert [record.seconds for record in again[1:]] == [round(record.seconds, 4) for record in first[1:]]
+    assert [record.checks for record in again[1:]] == [record.checks for record in first[1:]]
+    assert checked == ["rows.jsonl:1", "rows.jsonl:3"]
 
 
 def test_a_row_is_audited_again_when_the_spec_in_a_file_has_changed(tmp_path):
