@@ -90,8 +90,9 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
     The task of a trial is looked for in the folder by its name.
     """
     root = os.path.realpath(folder)  # the user may name a link
-    own = tasks_by_name(root)
-    for path, result in found_trials(root):
+    found = list(found_trials(root))
+    own = tasks_by_name(root, {path for path, _ in found})
+    for path, result in found:
         where = os.path.normpath(os.path.join(folder, os.path.relpath(path, root)))
         try:
             sample, reward, why = _trial(Path(path), result)

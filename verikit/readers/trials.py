@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from verikit.errors import SchemaError, WorkspaceError
@@ -28,8 +28,9 @@ def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
 
     Paths are relative to the folder's parent.
     """
-    tasks = tasks_by_name(folder)
-    for path, result in found_trials(folder):
+    trials = list(found_trials(folder))
+    tasks = tasks_by_name(folder, {path for path, _ in trials})
+    for path, result in trials:
         try:
             yield _row(folder, path, result, tasks)
         except WorkspaceError as error:
@@ -72,10 +73,10 @@ def trial_keys(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping
     return {"trial": _from(folder, path)} | ({"task": _from(folder, found[0])} if found else {})
 
 
-def tasks_by_name(folder: str) -> dict[str, list[str]]:
-    """Return the task folders below a folder, by their names."""
+def tasks_by_name(folder: str, trials: Collection[str]) -> dict[str, list[str]]:
+    """Return the task folders below a folder, by their names. Trials are not searched."""
     found: dict[str, list[str]] = {}
-    for path in _tasks(folder):
+    for path in _tasks(folder, trials):
         found.setdefault(os.path.basename(path), []).append(path)
     return found
 
@@ -95,18 +96,18 @@ def found_trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping
         yield from found_trials(path, depth - 1)
 
 
-def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:
+def _tasks(folder: str, trials: Collection[str], depth: int = DEPTH) -> Iterator[str]:
     """Yield the tasks in a folder. A task is not searched further.
 
     Tasks within a trial are not used, because its agent may have written them.
     """
-    if any("trial_name" in _object(folder, name) for name in (RESULT, CONFIG)):
+    if folder in trials or "trial_name" in _object(folder, CONFIG):
         return
     if os.path.isfile(os.path.join(folder, TASK)):
         yield folder
         return
     for path in _below(folder) if depth else ():
-        yield from _tasks(path, depth - 1)
+        yield from _tasks(path, trials, depth - 1)
 
 
 def _below(folder: str) -> list[str]:
