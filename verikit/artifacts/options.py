@@ -7,13 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from verikit.errors import UsageError, WorkspaceError
+from verikit.names.registry import allowed, registered
 from verikit.types import Sample
 
 V = TypeVar("V")
 
 
 def of_row(verifier: V, sample: Sample, key: str) -> V:
-    """The verifier with the options that the row has under a key.
+    """The verifier with the options that the row has under a key. A spec among them can't name code.
 
     Raises:
         WorkspaceError: The verifier doesn't have the row's options.
@@ -29,6 +30,7 @@ def of_row(verifier: V, sample: Sample, key: str) -> V:
             f"the row's {key!r} has other keys than the options of {key}", hint=", ".join(sorted(known))
         )
     try:
-        return replace(verifier, **told)
+        with allowed(registered("verifiers")):
+            return replace(verifier, **told)
     except (UsageError, TypeError) as problem:
         raise WorkspaceError(f"the row's {key!r} can't be used: {problem}") from None

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import SchemaError
+from verikit.errors import SchemaError, WorkspaceError
 from verikit.platform.numbers import number
 from verikit.readers.trials import found_trials, tasks_by_name, trial_keys
 from verikit.types import Sample
@@ -89,9 +89,10 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
 
     The task of a trial is looked for in the folder by its name.
     """
-    root = os.path.abspath(folder)
-    own = tasks_by_name(root)
-    for path, result in found_trials(root):
+    root = os.path.realpath(folder)  # the user may name a link
+    found = list(found_trials(root))
+    own = tasks_by_name(root, {path for path, _ in found})
+    for path, result in found:
         where = os.path.normpath(os.path.join(folder, os.path.relpath(path, root)))
         try:
             sample, reward, why = _trial(Path(path), result)
@@ -99,6 +100,8 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
             yield where, (replace(sample, workspace=left), reward, why)
         except SchemaError as error:
             yield where, error
+        except WorkspaceError as error:
+            yield where, SchemaError(str(error), hint=error.hint)
 
 
 def _trial(folder: Path, result: Mapping[str, Any]) -> Judged:

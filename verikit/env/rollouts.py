@@ -113,11 +113,14 @@ def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) 
 
 def _read(source: Paths, gold: str | None, index: TaskIndex | None) -> Iterator[Rollout | SchemaError]:
     if isinstance(source, (str, Path)) and Path(source).is_dir():
-        if is_trials(str(source)):
+        # files of the folder come before the trials below it
+        has_trials = is_trials(str(source))
+        names = ("traces.jsonl", "results.jsonl", *(["rollouts.jsonl"] if has_trials else []))
+        traces = [path for name in names if (path := Path(source) / name).is_file()]
+        if has_trials and not traces:
             for where, made in trials(Path(source)):
                 yield made if isinstance(made, SchemaError) else Rollout(*made, where=where)
             return
-        traces = [path for name in ("traces.jsonl", "results.jsonl") if (path := Path(source) / name).is_file()]
         source = traces[0] if traces else source
     for file, line, row in rows(_listed(source)):
         if isinstance(row, SchemaError):

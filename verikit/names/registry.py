@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
@@ -23,6 +25,8 @@ from verikit.errors import SpecError
 
 Kind = Literal["verifiers", "selectors", "engines", "recipes"]
 _PACKAGE = Path(__file__).resolve().parents[1]
+_ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("_ALLOWED", default=None)
+"""The verifiers that specs may name. None: all, and code."""
 
 
 class Foreign(NamedTuple):
@@ -80,11 +84,35 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
         hint = f"did you mean {' or '.join(near)}?" if near else f"`verikit list {kind}` shows all names"
         raise SpecError(f"no {kind.removesuffix('s')} is called {name!r}", hint=hint)
     _check_single(kind, name)
+    check_allowed(name, kind)
     try:
         loaded: Callable[..., Any] = entries[name].load()
     except (ImportError, AttributeError) as error:
         raise SpecError(f"{name} is registered as {entries[name].value}, which can't be imported: {error}") from error
     return loaded
+
+
+@contextmanager
+def allowed(verifiers: Collection[str]) -> Iterator[None]:
+    """Load only these verifiers within the block, and no code, because the author of a spec is not trusted."""
+    outer = _ALLOWED.get()
+    inner = frozenset(verifiers)
+    token = _ALLOWED.set(inner if outer is None else inner & outer)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+def check_allowed(told: str, kind: Kind | Literal["code"] = "code") -> None:
+    """Refuse code, or a name, that is not allowed here.
+
+    Raises:
+        SpecError: It is not allowed.
+    """
+    names = _ALLOWED.get()
+    if names is not None and (kind != "verifiers" or told not in names):
+        raise SpecError(f"a spec in a row can't name {told!r}")
 
 
 def foreign() -> list[Foreign]:

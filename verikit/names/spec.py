@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier
 from verikit.errors import SpecError, VerikitError
-from verikit.names.registry import Kind, find, misfit, registered
+from verikit.names.registry import Kind, check_allowed, find, misfit, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
 from verikit.platform.raised import describe, raised_at
@@ -212,6 +212,7 @@ class _Reader:
 
 
 def _from_toml(file: Path, name: str, kind: Kind) -> Any:
+    check_allowed(str(file))
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get(kind)
     except OSError as error:
@@ -310,6 +311,7 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     Raises:
         SpecError: The text has another format, or the object does not exist.
     """
+    check_allowed(text)
     match = _OBJECT.fullmatch(text)
     if match is None:
         raise SpecError(f"{text!r} names no object", hint="package.module:Name or file.py:Name")

@@ -12,7 +12,11 @@ import pytest
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.formats.row_specs import _loaded, spec_of_row
+from verikit.env.audit.running.run import RunningChecks
 from verikit.errors import SpecError, UsageError
+from verikit.names.spec import load
+from verikit.types import Sample
+from verikit.workspaces.row import TaskWorkspace
 
 SALES = "city,sold\nOslo,3\nOslo,4\nRome,5\n"
 TOTALS = "table('totals.csv', expected=[{'city': 'Oslo', 'sum': 7}, {'city': 'Rome', 'sum': 5}], key=['city'])"
@@ -93,8 +97,8 @@ def test_a_spec_of_an_undeclared_file_is_found_without_running(tmp_path):
 
 
 def test_rows_without_a_spec_or_an_oracle_are_not_run(tmp_path):
-    bare = row()
-    del bare["checks"], bare["oracle"]
+    bare = row(oracle=None)
+    del bare["checks"]
     of_file, of_rows = audited(write(tmp_path, bare))
     assert not of_rows
     assert of_file["oracle"] == of_file["mode"] == of_file["declared"] == "not_run"
@@ -127,6 +131,9 @@ def test_a_spec_for_a_folder_without_rows_is_an_error(tmp_path):
         "files(content={'a.txt': 'evil.py:grade'})",
         "files(content={'a.txt': \"judge('openai:http://127.0.0.1:9/v1#m')\"})",
         "files(content={'a.txt': \"files(content={'b': 'evil:grade'})\"})",
+        "files(content={'a.txt': 'code'})",
+        "files((), (), (), (), {}, {}, {'a.txt': ' sql'})",
+        "pdf('a.pdf', 'patch')",
         ["files(exist=['a'])", "code"],
         ["files(exist=['a'])), rubric('openai:x'", "exact"],
         "json_schema('/etc/passwd')",
@@ -146,20 +153,65 @@ def test_a_row_names_neither_code_nor_files_nor_engines(tmp_path, monkeypatch, c
     assert of_file["oracle"] == "not_run"
 
 
+@pytest.mark.parametrize("text", ["{}.py:grade", "files(content={{'a.txt': '{}.py:grade'}})", "{}.toml#mine"])
+def test_the_options_of_a_row_name_no_code(tmp_path, monkeypatch, text):
+    (tmp_path / "evil_of_options.py").write_text("open('ran', 'w').close()\ndef grade(sample): return 1.0\n")
+    (tmp_path / "evil_of_options.toml").write_text("[verifiers]\nmine = 'evil_of_options.py:grade'\n")
+    monkeypatch.chdir(tmp_path)
+    told = {"workspace": {"after": {"a.pdf": "x"}}, "pdf": {"text": text.format("evil_of_options")}}
+    (score,) = load("pdf('a.pdf', text=['x'])").score(
+        [Sample("", "", meta=told, workspace=TaskWorkspace(told["workspace"], None))]
+    )
+    assert (score.value, (tmp_path / "ran").exists()) == (None, False)
+    assert "can't name" in score.reason
+
+
+def test_columns_may_have_the_names_of_verifiers():
+    assert spec_of_row(row(checks=TOTALS.replace("city", "code"))).verifier is not None
+
+
 @pytest.mark.parametrize("checks", [7, [], "", ["exact", 3], "files(", "files(exists=['a'])", "(" * 9000, "1" * 20_000])
 def test_malformed_checks_are_an_error_of_the_row(tmp_path, checks):
     (record,) = audit_tasks(write(tmp_path, row(checks=checks)))
     assert [one.kind for one in record.checks["schema"].findings] == ["wrong"]
 
 
-def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path):
+@pytest.mark.parametrize("spec", ["docx('a.docx', image=%s)", "xlsx('a.xlsx', mutations=%s)", "all_of(boxed(once=%s))"])
+def test_a_number_that_python_does_not_print_is_an_error_of_its_row_only(tmp_path, spec):
+    long = spec % f"0x{'f' * 9000}"
+    file = write(tmp_path, row(prompt="a", checks=long), row())
+    of_file, of_rows = audited(file)
+    assert of_file["schema"] == {"wrong"}
+    assert [told["oracle"] for told in of_rows] == ["pass"]
+    with pytest.raises(SpecError):
+        list(audit_tasks(file, spec=long))
+
+
+def test_a_row_that_can_not_be_prepared_is_an_error_of_its_own(tmp_path, monkeypatch):
+    from verikit.env.audit.running import row_runs
+
+    def files(task):
+        if "broken" in task.row["prompt"]:
+            raise ValueError("it is broken")
+        return iter(())
+
+    monkeypatch.setattr(row_runs.RowTask, "_files", files)
+    _, of_rows = audited(write(tmp_path, row(prompt="broken"), row()))
+    assert [told["oracle"] for told in of_rows] == ["error", "pass"]
+
+
+def test_trials_of_one_task_are_audited_once_and_from_stored_records(tmp_path, monkeypatch):
+    checked = []
+    check_row = RunningChecks.check_row
+    monkeypatch.setattr(RunningChecks, "check_row", lambda self, one: checked.append(one.where) or check_row(self, one))
     other = row(id="t2")
     other["workspace"] = other["workspace"] | {"after": {"totals.csv": "x"}}
     file = write(tmp_path, row(), other, row(prompt="Sum totals.csv again."))
     first = list(audit_tasks(file, run=True, keep=tmp_path / "out"))
     assert [record.task for record in first] == ["rows.jsonl", "rows.jsonl:1", "rows.jsonl:3"]
     again = list(audit_tasks(file, run=True, keep=tmp_path / "out"))
-    assert [record.seconds for record in again[1:]] == [round(record.seconds, 4) for record in first[1:]]
+    assert [record.checks for record in again[1:]] == [record.checks for record in first[1:]]
+    assert checked == ["rows.jsonl:1", "rows.jsonl:3"]
 
 
 def test_a_row_is_audited_again_when_the_spec_in_a_file_has_changed(tmp_path):
@@ -184,6 +236,27 @@ def test_a_row_is_audited_again_when_a_file_that_it_names_has_changed(tmp_path):
     assert audited(file, **kept)[1][0]["oracle"] == {"unsolved"}
 
 
+@pytest.mark.parametrize("before", [".", "./"])
+def test_a_row_is_audited_again_when_a_file_of_the_rows_own_folder_has_changed(tmp_path, before):
+    (tmp_path / "given.txt").write_text("Dear all,\n")
+    told = row(workspace={"before": before}, checks="files(same_as={'a.txt': 'given.txt'})")
+    file = write(tmp_path, told | {"oracle": {"a.txt": "Dear all,\n"}})
+    out = tmp_path.with_name(f"{tmp_path.name}-out")
+    first = [*audit_tasks(file, run=True, keep=out)][1].digest
+    (tmp_path / "given.txt").write_text("Hello\n")
+    assert first != [*audit_tasks(file, run=True, keep=out)][1].digest
+
+
+def test_code_of_a_spec_that_has_changed_is_another_spec(tmp_path):
+    code = tmp_path / "changed_class.py"
+    text = "from verikit import Verifier\nclass V(Verifier):\n    def score_batch(self, samples):\n        return []\n"
+    code.write_text(text)
+    first = spec_of_row({}, f"{code}:V").identity
+    code.write_text(f"{text}# changed\n")
+    _loaded.cache_clear()  # as in another process
+    assert spec_of_row({}, f"{code}:V").identity != first
+
+
 def test_an_oracle_is_a_folder_or_a_mapping_inside_of_the_rows_folder(tmp_path):
     (tmp_path / "right").mkdir()
     for name, text in row()["oracle"].items():
@@ -201,6 +274,17 @@ def test_judges_of_a_spec_are_checked_and_not_called(tmp_path):
     of_file, (of_row,) = audited(write(tmp_path, row()), spec=spec)
     assert of_file["judge"] == {"model"}
     assert set(of_row.values()) == {"not_run"}
+
+
+@pytest.mark.parametrize("other", ["exact", "trajectory", "tool_calls", "refusal(wanted=False)", "0.5 * math"])
+def test_a_spec_that_reads_the_reply_is_not_run(tmp_path, other):
+    _, (of_row,) = audited(write(tmp_path, row(answer="7", checks=["files(exist=['totals.csv'])", other])))
+    assert set(of_row.values()) == {"not_run"}
+
+
+def test_a_verifier_of_text_may_read_a_file(tmp_path):
+    checks = "0.5 * files(content={'totals.csv': \"regex('7')\"}) + 0.5 * files(exist=['totals.csv'])"
+    assert audited(write(tmp_path, row(checks=checks)))[1][0]["oracle"] == "pass"
 
 
 def test_the_spec_of_a_row_is_chosen_by_its_key(tmp_path):

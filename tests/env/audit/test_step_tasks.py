@@ -49,7 +49,7 @@ def make(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checks():
-    with RunningChecks(30) as opened:
+    with RunningChecks(120) as opened:
         yield opened
 
 

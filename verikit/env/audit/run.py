@@ -28,6 +28,7 @@ from verikit.scoring.folder import Folder
 from verikit.workspaces.names import as_bytes, shown
 
 if TYPE_CHECKING:
+    from verikit.env.audit.running.row_runs import RowTask
     from verikit.env.audit.running.run import RunningChecks
 
 KEPT, _TASKS = ".tasks", "tasks.jsonl"
@@ -136,26 +137,42 @@ def _audited(
 
 
 def _audited_rows(root: str, found: FoundEnv, kept: KeptRecords, running: RunningChecks) -> Iterator[TaskRecord]:
-    """A record of the running checks for each row that has a spec."""
+    """A record of the running checks for each row that has a spec, each task once."""
     from verikit.env.audit.running.row_runs import row_tasks
 
+    seen: set[str] = set()
     try:
         env = AuditedTask.open(root, found.within)
         for row in row_tasks(env, found.file, found.spec):
-            start = time.perf_counter()
-            key = f"{_key(found, running)} {row.where}"
-            digest = row.digest
-            record = kept.get(key, digest)
-            if record is None:
-                name = shown("/".join((*found.within, row.where)))
-                record = TaskRecord(name, digest, found.format, dict(running.check_row(row)))
-                record.seconds = time.perf_counter() - start
-                kept.add(key, record)
-            yield record
+            name = shown("/".join((*found.within, row.where)))
+            try:
+                digest = row.digest
+            except Exception as error:  # noqa: BLE001 - as for checks of files
+                needs = f"the row can't be prepared: {describe(error)}"
+                checks = dict.fromkeys(RUNNING_CHECKS, CheckRecord("error", needs=needs))
+                yield TaskRecord(name, format="rows", checks=checks)
+                continue
+            if digest not in seen:
+                seen.add(digest)
+                yield _audited_row(
+                    row, TaskRecord(name, digest, "rows"), f"{_key(found, running)} {row.where}", kept, running
+                )
     except (WorkspaceError, OSError) as error:
         needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
         name = shown("/".join((*found.within, found.file or "rows")))
         yield TaskRecord(name, format="rows", checks=dict.fromkeys(RUNNING_CHECKS, CheckRecord("error", needs=needs)))
+
+
+def _audited_row(row: RowTask, record: TaskRecord, key: str, kept: KeptRecords, running: RunningChecks) -> TaskRecord:
+    """The stored record of a row, or this one with the running checks."""
+    start = time.perf_counter()
+    stored = kept.get(key, record.digest)
+    if stored is not None:
+        return stored
+    record.checks.update(running.check_row(row))
+    record.seconds = time.perf_counter() - start
+    kept.add(key, record)
+    return record
 
 
 def _key(found: FoundEnv, running: RunningChecks | None) -> str:

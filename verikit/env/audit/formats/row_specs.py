@@ -7,16 +7,20 @@ So `checks` can only name the verifiers in `OWN`, and no code, file or engine. A
 from __future__ import annotations
 
 import ast
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from verikit.base import FunctionVerifier, Verifier, walk
+from verikit.base import FunctionVerifier, Verifier, parts_of, walk
 from verikit.compose.choose import By
-from verikit.errors import VerikitError, with_hint
-from verikit.names.registry import registered
-from verikit.names.spec import load, names_code
+from verikit.errors import SpecError, VerikitError, with_hint
+from verikit.names.registry import allowed, registered
+from verikit.names.spec import imported_files, load, names_code
+from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.names import shown
 
 CHECKS = "checks"
@@ -41,11 +45,16 @@ class RowSpec:
     """The error of a spec that can't be loaded."""
     foreign: str = ""
     """The requirement of a spec that is only loaded if the command names it."""
+    given: bool = False
+    """Whether the command names it."""
+
+    files: str = ""
+    """SHA-256 of the files of Python that were imported for it."""
 
     @property
     def identity(self) -> str:
         """The text, and the verifier as it was loaded, because a file of the spec may change."""
-        return f"{self.text} {self.verifier!r}"
+        return f"{self.text} {self.verifier!r} {self.files}"
 
     @property
     def parts(self) -> list[Verifier]:
@@ -58,9 +67,25 @@ class RowSpec:
         return [one for one in self.parts if type(one).__module__.startswith("verikit.judges.")]
 
     @property
+    def of_reply(self) -> str:
+        """The first of verikit's verifiers that reads a reply or its steps, not a file. Empty if there is none."""
+        return "" if self.verifier is None else next(_of_reply(self.verifier), "")
+
+    @property
     def code(self) -> bool:
         """Whether one of them is code that is not verikit's own."""
         return any(isinstance(one, FunctionVerifier) or type(one).__module__[:8] != "verikit." for one in self.parts)
+
+
+def _of_reply(verifier: Verifier) -> Iterator[str]:
+    """The names of verikit's verifiers that read a reply. Those within a verifier of files read a file."""
+    if isinstance(verifier, WorkspaceVerifier):
+        return
+    own = type(verifier).__module__.startswith("verikit.") and not isinstance(verifier, FunctionVerifier)
+    if own and (verifier.reads is not None or verifier.name in ("tool_calls", "trajectory")):
+        yield verifier.name
+    for part in parts_of(verifier):
+        yield from _of_reply(part)
 
 
 def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:
@@ -71,7 +96,7 @@ def spec_of_row(row: Mapping[str, Any], given: str = "") -> RowSpec:
         given: The command's spec, which replaces the row's.
     """
     if given:
-        found = _loaded(given)
+        found = replace(_loaded(given), given=True)
         return found if found.verifier is None else replace(found, verifier=_of_key(found.verifier, row))
     told = row.get(CHECKS)
     if told is None:
@@ -90,7 +115,18 @@ def _of_key(verifier: Verifier, row: Mapping[str, Any]) -> Verifier:
 
 @lru_cache(maxsize=256)
 def _loaded(spec: str) -> RowSpec:
-    return RowSpec(spec, load(spec))
+    verifier = load(spec)
+    try:
+        repr(verifier)  # `identity` has it
+    except ValueError as error:  # an integer with more digits than Python converts
+        raise SpecError(f"the spec can't be shown: {error}") from None
+    return RowSpec(spec, verifier, files=_imported())
+
+
+def _imported() -> str:
+    """SHA-256 of the imported files. Empty if there are none."""
+    texts = [Path(file).read_bytes() for file in sorted(imported_files()) if os.path.isfile(file)]
+    return hashlib.sha256(repr(texts).encode()).hexdigest() if texts else ""
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +138,8 @@ def _of_row(specs: tuple[str, ...]) -> RowSpec:
     if foreign:
         return RowSpec(text, foreign=foreign)
     try:
-        found = RowSpec(text, load(text))
+        with allowed(OWN):
+            found = _loaded(text)
     except VerikitError as error:
         return RowSpec(text, problem=shown(f"{CHECKS}: {with_hint(str(error), error.hint)}"[:300]))
     return RowSpec(text, foreign=_needs("a judge")) if found.judges else found

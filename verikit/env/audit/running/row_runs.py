@@ -15,13 +15,14 @@ import time
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.adapters.harbor import ORACLE, whole_tree
 from verikit.adapters.harbor_grader import WORK
 from verikit.adapters.reward import gold_of
-from verikit.env.audit.formats.row_specs import CHECKS, RowSpec
+from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec
 from verikit.env.audit.formats.spec_looks import specs_of
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.findings import RunFindings
@@ -31,6 +32,7 @@ from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
 from verikit.errors import SchemaError, WorkspaceError
+from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
 from verikit.workspaces.names import parts
@@ -70,20 +72,25 @@ class RowTask:
         told = self.row.get(WORKSPACE)
         given = [told.get("before"), told.get("task")] if isinstance(told, Mapping) else []
         for one in (*given, self.row.get(ORACLE)):
-            path = "/".join(parts(one) or ()) if isinstance(one, str) else ""
+            names = parts(one) if isinstance(one, str) else None
+            if names is None:
+                continue
+            path = "/".join(names)
             within = self.paths[bisect_left(self.paths, f"{path}/") : bisect_left(self.paths, f"{path}0")]
-            for name in (path, *within) if path in self.env.tree.manifest else ():
+            if not path:
+                found = self.paths  # the folder of the rows
+            else:
+                found = [path, *within] if path in self.env.tree.manifest else []
+            for name in found:
                 yield f"{name} {self.env.tree.manifest[name].told()}"
 
 
 def row_tasks(env: AuditedTask, file: str, given: str) -> Iterator[RowTask]:
-    """The rows that have a spec, each task once."""
-    seen, paths = set(), sorted(env.tree.manifest)
+    """The rows that have a spec."""
+    paths = sorted(env.tree.manifest)
     for where, row, spec in specs_of(env, file, given):
-        task = RowTask(env, where, row, spec, paths)
-        if spec.verifier is not None and isinstance(row.get(WORKSPACE), Mapping) and task.digest not in seen:
-            seen.add(task.digest)
-            yield task
+        if spec.verifier is not None and isinstance(row.get(WORKSPACE), Mapping):
+            yield RowTask(env, where, row, spec, paths)
 
 
 @dataclass
@@ -112,6 +119,8 @@ class RowRehearsal(Rehearsal):
         self = cls(task.env, _PART, box, limits, row=row, spec=task.spec)
         if task.spec.judges:
             self.needs.append("a spec without a judge, because the audit calls no judge")
+        if reader := task.spec.of_reply:
+            self.needs.append(f"a spec of files only, because {reader} reads a reply and rows are graded without one")
         if "trial" in row.meta[WORKSPACE]:
             self.needs.append("a workspace with before, instead of a trial")
             return self
@@ -119,7 +128,7 @@ class RowRehearsal(Rehearsal):
         workspace = named.make()
         if workspace.knows_before:
             self.agent = ImageLayout(files=self._files(whole_tree(workspace.before)))
-        if ORACLE in row.meta:
+        if row.meta.get(ORACLE) is not None:
             right = named.beside({"after": row.meta[ORACLE], "packed_by": "collector"}).make()
             self.oracle = self._files(whole_tree(right.after))
         else:
@@ -196,7 +205,9 @@ class RowRehearsal(Rehearsal):
         workspace = TaskWorkspace(left, os.path.join(self.task.root, *self.task.within))
         meta = {key: value for key, value in self.row.meta.items() if key not in (WORKSPACE, ORACLE, CHECKS)}
         sample = Sample(self.row.prompt, "", gold_of(self.row.answer), self.row.id, meta, workspace=workspace)
-        return self.spec.verifier.score([sample])[0]
+        # options of the row may be specs
+        with nullcontext() if self.spec.given else allowed(OWN):
+            return self.spec.verifier.score([sample])[0]
 
 
 def _packed(files: Files, folders: list[str]) -> bytes:
