@@ -138,9 +138,13 @@ def test_a_spec_for_a_folder_without_rows_is_an_error(tmp_path):
         ["files(exist=['a'])), rubric('openai:x'", "exact"],
         "json_schema('/etc/passwd')",
         "html('index.html', shot='/etc/passwd')",
+        "regex('(a|aa)+$', timeout_s=1000000)",
+        "all_of(harbor_tests(86400), exact)",
+        "xlsx('a.xlsx', follows={'A1': ['B1']}, mutations=100000000)",
+        "files(content={'a.txt': \"regex('(a|aa)+$', timeout_s=1000)\"})",
     ],
 )
-def test_a_row_names_neither_code_nor_files_nor_engines(tmp_path, monkeypatch, checks):
+def test_a_row_names_neither_code_nor_files_nor_engines_nor_hours(tmp_path, monkeypatch, checks):
     (tmp_path / "evil.py").write_text("raise SystemExit('the code of a row ran')\n")
     (tmp_path / "evil.json").write_text("{}")
     (tmp_path / "specs.toml").write_text("[verifiers]\nmine = 'exact'\n")

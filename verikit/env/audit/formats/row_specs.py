@@ -33,6 +33,9 @@ OWN = frozenset(
 )
 """Verifiers that call no engine, import no code and open no file outside of the workspace."""
 
+MOST = {"seconds": 600.0, "timeout_s": 10.0, "mutations": 50}
+"""The largest values that a row may give to options that decide how long a grading takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowSpec:
@@ -142,7 +145,10 @@ def _of_row(specs: tuple[str, ...]) -> RowSpec:
             found = _loaded(text)
     except VerikitError as error:
         return RowSpec(text, problem=shown(f"{CHECKS}: {with_hint(str(error), error.hint)}"[:300]))
-    return RowSpec(text, foreign=_needs("a judge")) if found.judges else found
+    if found.judges:
+        return RowSpec(text, foreign=_needs("a judge"))
+    slow = next((name for one in found.parts for name, most in MOST.items() if getattr(one, name, 0) > most), "")
+    return RowSpec(text, foreign=_needs(f"{slow} above {MOST[slow]:g}")) if slow else found
 
 
 def _needs(what: str) -> str:
