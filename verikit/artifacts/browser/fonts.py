@@ -24,6 +24,8 @@ GLYPHS = BoxReader(
 _PLACES: Shape = each(each(shape.number, 6 * (MOST_LETTERS + 8)), 60_000)
 _HEIGHT, _MOST_SHEETS = 1500, 10
 """Of a sheet of texts, in pixels of the page; and the number of sheets. Letters beyond are undecided."""
+_MOST_LINES = _HEIGHT // 8
+"""Of a sheet: the script gives each text 8 pixels of padding."""
 _MOST_SHOWN, _MOST_UNCLEAR = 10, 40
 _INSTALLED = tuple(f";font-family:{family}" for family in ("sans-serif", "serif", "monospace"))
 _THIN = frozenset("ijlfrtIJ!|()[]{}")
@@ -71,7 +73,7 @@ def _samples(runs: Sequence[Letters], fonts: Sequence[str]) -> Iterator[FontSamp
 def _verdicts(samples: list[FontSample], draw: Draw, shoot: Shoot) -> dict[FontSample, list[str]]:
     told: dict[FontSample, list[str]] = {}
     for _ in range(_MOST_SHEETS):
-        rest = samples[len(told) :]
+        rest = samples[len(told) : len(told) + _MOST_LINES]
         found = _sheet(rest, (), draw, shoot) if rest else {}
         if not found:
             break

@@ -222,6 +222,8 @@ host.popover = 'manual';
 const inside = host.attachShadow({mode: 'closed'}), sheet = make('style', '');
 sheet.textContent = ':host::before, :host::after { content: none !important; display: none !important; }';
 inside.append(sheet);
+if (globalThis.specimens) globalThis.specimens.remove();  // of the last sheet: a page of many would use up its memory
+globalThis.specimens = host;
 Node.prototype.appendChild.call(root(document), host);
 host.showPopover();
 const range = Document.prototype.createRange.call(document), found = [];
