@@ -119,3 +119,18 @@ def test_icons_ligatures_and_thin_letters_may_have_unusual_shapes(monkeypatch):
     assert (run.seen, run.doubts, told) == ([True] * 5, set(), [])
     run, _ = examined("42", ["+", "+"], monkeypatch)
     assert run.doubts == {0, 1}
+
+
+def test_small_capitals_fractions_and_ornate_characters_are_accepted(monkeypatch):
+    run, told = examined("tA1&@", ["T", "a", "\u00b9", "U", "?"], monkeypatch)
+    assert (run.seen, run.doubts, told) == ([True] * 5, set(), [])
+    run, told = examined("y1&", ["f", "\u00b2", "8"], monkeypatch)
+    assert run.seen == [False] * 3
+
+
+@pytest.mark.slow(seconds=1)
+@pytest.mark.usefixtures("_opened")
+def test_small_capitals_on_a_zoomed_page_are_accepted():
+    page = STYLE.format(address(honest()), "html{zoom:1.5}p{font-variant:small-caps}") + f"<p>{SEEN}: {SEEN}</p>"
+    score = graded(page, f"{SEEN}: {SEEN}")
+    assert score.value == 1.0, score
