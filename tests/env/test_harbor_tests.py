@@ -250,15 +250,17 @@ def test_an_agent_cannot_leave_itself_without_a_value(tmp_path):
     change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv conftest.py ./")
     put(task, "environment/conftest.py", "#\n")
     half, many = {"app/total.txt": "0.5\n"}, {f"app/many/{number}": "" for number in range(1600)}
-    changed, crowded, above, below = scores(
+    changed, crowded, full, above, below = scores(
         tmp_path,
         left(tmp_path, {"app/conftest.py": "0.1\n", "app/total.txt": ""}),
         left(tmp_path, {**half, **many}),
+        left(tmp_path, {"app/total.txt": "1\n", **many}),
         left(tmp_path, {"app/total.txt": "7\n"}),
         left(tmp_path, {"app/total.txt": "-7\n"}),
     )
-    assert [changed.value, crowded.value, above.value, below.value] == [0.0, 0.5, 1.0, 0.0]
+    assert [changed.value, crowded.value, full.value, above.value, below.value] == [0.0, 0.5, 1.0, 1.0, 0.0]
     assert "do not fit" in crowded.reason
+    assert "do not fit" in full.reason
     assert "the reward is 7" in above.reason
     put(task, "solution/solve.sh", "echo 5 > /app/total.txt\n")
     [score] = scores(tmp_path, left(tmp_path, half))

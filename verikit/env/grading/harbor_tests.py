@@ -169,7 +169,7 @@ def _of_runs(grader: _Grader, workspace: Workspace) -> Score:
     left = _agents_files(grader.rehearsal, workspace, grader.changed())
     run = _graded_run(grader, left.files, "trial")
     if is_full(run):
-        return _told(run.value or 0.0, run, "")
+        return _told(run.value or 0.0, run, left.lost)
     if missing := grader.gap(workspace):
         raise WorkspaceError(missing)
     value = _value(grader, run)
