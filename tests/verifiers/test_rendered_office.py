@@ -9,6 +9,9 @@ from tests.artifacts.offices import document, need_office, typed
 from tests.verifiers.test_docx import SENTENCE, p, r
 from tests.verifiers.test_pptx import TO_WHITE
 from verikit.artifacts.office import convert
+from verikit.types import Score
+from verikit.verifiers.pdf.office import rendered_part
+from verikit.verifiers.pptx import verifier as pptx_verifier
 
 NARROW = p(r(SENTENCE, '<w:w w:val="1"/>'))
 LOW = '<w:trPr><w:trHeight w:val="10" w:hRule="exact"/></w:trPr>'
@@ -33,6 +36,27 @@ def test_text_that_the_rendered_page_does_not_show_is_refused(body, value):
     score = graded(body, rendered=True)
     assert score.value == value, score
     assert "LibreOffice" in score.reason
+
+
+@pytest.mark.slow(seconds=2)
+@pytest.mark.usefixtures("_office")
+def test_paragraphs_across_pages_and_letters_apart_are_found_and_doubtful_ones_have_no_value():
+    across = " ".join(f"word {number}" for number in range(3000))
+    wide = p(r("Quarterly", '<w:spacing w:val="60"/><w:sz w:val="40"/>')) + p(r("Maß", "<w:caps/>"))
+    blob = document(body=wide + p(r(across)) + p(r("Go \U0001f600")))
+    assert rendered_part(blob, "docx", ["Quarterly", across]).value == 1.0
+    score = rendered_part(blob, "docx", ["Quarterly", "Maß", "Go \U0001f600"])
+    assert score.value is None
+    assert "shape" in score.reason
+    assert rendered_part(blob, "docx", ["Go \U0001f600", "absent"]).value == 0.0
+
+
+@pytest.mark.usefixtures("_office")
+def test_doubtful_letters_of_a_rendered_slide_have_the_undecided_value(monkeypatch):
+    monkeypatch.setattr(pptx_verifier, "rendered_part", lambda *given: Score.error("shape"))
+    sample = left(typed(deck(slide(box(SENTENCE)))), "deck_pptx")
+    assert verikit.pptx(text=[SENTENCE], rendered=True).score([sample])[0].value is None
+    assert verikit.pptx(text=[SENTENCE], rendered=True, undecided=0.0).score([sample])[0].value == 0.0
 
 
 @pytest.mark.slow(seconds=2)
