@@ -15,7 +15,7 @@ def rendered_part(blob: bytes, kind: Kind, texts: Iterable[str]) -> Score:
     """Whether the rendered pages of a document show strings, in any case: styles may change it.
 
     Without LibreOffice the score is 1.0, so that the other checks decide. The reason names the renderer. A string with
-    characters of unknown shape leaves the part unscored.
+    Latin characters of unknown shape leaves the part unscored.
 
     Raises:
         AgentFault: LibreOffice can't read the document.
@@ -44,7 +44,8 @@ def rendered_part(blob: bytes, kind: Kind, texts: Iterable[str]) -> Score:
 def _folded(pages: Sequence[Page], number: int, *, joined: bool) -> tuple[str, set[int]]:
     """One form of the text of all pages, in small letters without blanks, with its doubtful positions.
 
-    Paragraphs may be cut by the end of a page, and a heading's letters may be apart.
+    Paragraphs may be cut by the end of a page, and a heading's letters may be apart. Characters that are not Latin
+    have no reference shape. They are not doubtful, or all documents in Greek would be without a value.
     """
     parts: list[str] = []
     doubtful: set[int] = set()
@@ -52,7 +53,7 @@ def _folded(pages: Sequence[Page], number: int, *, joined: bool) -> tuple[str, s
         whole, doubts = list(flowing(page))[number]
         for place, letter in enumerate(whole):
             units = _units(letter) if letter == APART or not letter.isspace() else ""
-            if place in doubts:
+            if place in doubts and ord(letter) < 256:
                 doubtful |= set(range(len(parts), len(parts) + len(units)))
             parts += units
         parts += [] if joined else [APART]
