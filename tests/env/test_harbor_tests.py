@@ -87,6 +87,25 @@ def test_files_that_programs_load_on_their_own_are_not_paid(tmp_path):
     assert honest.value == 1.0
 
 
+@pytest.mark.slow(seconds=2)
+def test_a_file_that_the_solution_changes_is_paid_though_programs_load_it_on_their_own(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv setup.cfg tox.ini ./")
+    put(task, "environment/setup.cfg", "version = 1\n")
+    put(task, "environment/tox.ini", "\n")
+    put(task, "instruction.md", "Raise the version to 2.\n")
+    put(task, "solution/solve.sh", "echo version = 2 > /app/setup.cfg; touch /app/tox.ini\n")
+    put(task, "tests/test.sh", "cat /app/setup.cfg /app/tox.ini | grep -c '= 2' > /logs/verifier/reward.txt\n")
+    right, wrong, hooked = scores(
+        tmp_path,
+        left(tmp_path, {"app/setup.cfg": "version = 2\n"}),
+        left(tmp_path, {"app/setup.cfg": "version = 3\n"}),
+        left(tmp_path, {"app/tox.ini": "version = 2\n"}),
+    )
+    assert [right.value, wrong.value, hooked.value] == [1.0, 0.0, 0.0]
+    assert "Without /app/tox.ini" in hooked.reason
+
+
 def trial(root, name, files, record):
     for path, text in files.items():
         put(root / name, f"artifacts/{path}", text)
@@ -231,15 +250,17 @@ def test_an_agent_cannot_leave_itself_without_a_value(tmp_path):
     change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv conftest.py ./")
     put(task, "environment/conftest.py", "#\n")
     half, many = {"app/total.txt": "0.5\n"}, {f"app/many/{number}": "" for number in range(1600)}
-    changed, crowded, above, below = scores(
+    changed, crowded, full, above, below = scores(
         tmp_path,
         left(tmp_path, {"app/conftest.py": "0.1\n", "app/total.txt": ""}),
         left(tmp_path, {**half, **many}),
+        left(tmp_path, {"app/total.txt": "1\n", **many}),
         left(tmp_path, {"app/total.txt": "7\n"}),
         left(tmp_path, {"app/total.txt": "-7\n"}),
     )
-    assert [changed.value, crowded.value, above.value, below.value] == [0.0, 0.5, 1.0, 0.0]
+    assert [changed.value, crowded.value, full.value, above.value, below.value] == [0.0, 0.5, 1.0, 1.0, 0.0]
     assert "do not fit" in crowded.reason
+    assert "do not fit" in full.reason
     assert "the reward is 7" in above.reason
     put(task, "solution/solve.sh", "echo 5 > /app/total.txt\n")
     [score] = scores(tmp_path, left(tmp_path, half))

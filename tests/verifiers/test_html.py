@@ -236,3 +236,17 @@ def test_without_a_browser_a_row_is_unscored_with_the_line_that_installs_it(monk
     score = graded("<p>Total 42</p>", visible=["Total 42"])
     assert score.value is None
     assert "apt-get install chromium" in score.reason
+
+
+@pytest.mark.slow(seconds=2)
+def test_a_text_that_both_visits_show_is_graded_once():
+    need_browser()
+    texts = []
+
+    @verikit.verifier
+    def counted(sample):
+        texts.append(sample.completion)
+        return 1.0
+
+    assert verikit.html(text=counted).score([left("<p>Total 42</p>")])[0].value == 1.0
+    assert texts == ["Total 42"]

@@ -65,6 +65,23 @@ def test_a_subset_of_an_honest_font_is_accepted_with_letters_that_it_lacks():
     assert score.value == 1.0, score
 
 
+@pytest.mark.slow(seconds=2)
+@pytest.mark.usefixtures("_opened")
+def test_a_long_page_has_one_sheet_of_texts_at_a_time(monkeypatch):
+    draw, count, counts = session.Visit._draw, "() => document.documentElement.childElementCount", []
+
+    def counted(self, samples, height):
+        places = draw(self, samples, height)
+        counts.append(self._run(count, [], self._world()))
+        return places
+
+    monkeypatch.setattr(session.Visit, "_draw", counted)
+    monkeypatch.setattr(fonts, "_HEIGHT", 40)
+    page = STYLE.format(address(honest()), "") + f"<p>{SEEN}</p><p>Fine</p><p>Total</p>"
+    assert graded(page).value == 1.0
+    assert counts == [3] * 6
+
+
 @pytest.mark.slow(seconds=1)
 @pytest.mark.usefixtures("_opened")
 @pytest.mark.parametrize(
@@ -102,3 +119,18 @@ def test_icons_ligatures_and_thin_letters_may_have_unusual_shapes(monkeypatch):
     assert (run.seen, run.doubts, told) == ([True] * 5, set(), [])
     run, _ = examined("42", ["+", "+"], monkeypatch)
     assert run.doubts == {0, 1}
+
+
+def test_small_capitals_fractions_and_ornate_characters_are_accepted(monkeypatch):
+    run, told = examined("tA1&@", ["T", "a", "\u00b9", "U", "?"], monkeypatch)
+    assert (run.seen, run.doubts, told) == ([True] * 5, set(), [])
+    run, told = examined("y1&", ["f", "\u00b2", "8"], monkeypatch)
+    assert run.seen == [False] * 3
+
+
+@pytest.mark.slow(seconds=1)
+@pytest.mark.usefixtures("_opened")
+def test_small_capitals_on_a_zoomed_page_are_accepted():
+    page = STYLE.format(address(honest()), "html{zoom:1.5}p{font-variant:small-caps}") + f"<p>{SEEN}: {SEEN}</p>"
+    score = graded(page, f"{SEEN}: {SEEN}")
+    assert score.value == 1.0, score

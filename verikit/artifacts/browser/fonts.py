@@ -24,10 +24,14 @@ GLYPHS = BoxReader(
 _PLACES: Shape = each(each(shape.number, 6 * (MOST_LETTERS + 8)), 60_000)
 _HEIGHT, _MOST_SHEETS = 1500, 10
 """Of a sheet of texts, in pixels of the page; and the number of sheets. Letters beyond are undecided."""
+_MOST_LINES = _HEIGHT // 8
+"""Of a sheet: the script gives each text 8 pixels of padding."""
 _MOST_SHOWN, _MOST_UNCLEAR = 10, 40
 _INSTALLED = tuple(f";font-family:{family}" for family in ("sans-serif", "serif", "monospace"))
 _THIN = frozenset("ijlfrtIJ!|()[]{}")
 """Characters that honest fonts draw too differently to tell them apart."""
+_ORNATE = frozenset("&@")
+"""Characters that honest fonts draw in too many shapes. In italics, `&` is often an `E` with a `t`."""
 FontSample = tuple[str, str]
 """A font and a text."""
 Draw = Callable[[Sequence[FontSample], int], object]
@@ -71,7 +75,7 @@ def _samples(runs: Sequence[Letters], fonts: Sequence[str]) -> Iterator[FontSamp
 def _verdicts(samples: list[FontSample], draw: Draw, shoot: Shoot) -> dict[FontSample, list[str]]:
     told: dict[FontSample, list[str]] = {}
     for _ in range(_MOST_SHEETS):
-        rest = samples[len(told) :]
+        rest = samples[len(told) : len(told) + _MOST_LINES]
         found = _sheet(rest, (), draw, shoot) if rest else {}
         if not found:
             break
@@ -117,7 +121,15 @@ def _is_allowed(text: str, at: int, verdict: str) -> bool:
     """Whether an unusual shape of a letter is usual in honest fonts, or the letter is an icon's, for private use."""
     if verdict == "+":
         return _of_ligature(text, at)
-    return unicodedata.category(text[at]) == "Co" or (text[at] in _THIN and (verdict == "?" or verdict in _THIN))
+    letter = text[at]
+    if unicodedata.category(letter) == "Co" or (letter in _ORNATE and not verdict.isdecimal()):
+        return True
+    return _is_form(letter, verdict) or (letter in _THIN and (verdict == "?" or verdict in _THIN))
+
+
+def _is_form(letter: str, verdict: str) -> bool:
+    """Whether a verdict is the letter in small capitals, or the digit of a fraction."""
+    return unicodedata.normalize("NFKC", verdict).casefold() == letter.casefold()
 
 
 def _of_ligature(text: str, at: int) -> bool:

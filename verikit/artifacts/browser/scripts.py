@@ -222,8 +222,13 @@ host.popover = 'manual';
 const inside = host.attachShadow({mode: 'closed'}), sheet = make('style', '');
 sheet.textContent = ':host::before, :host::after { content: none !important; display: none !important; }';
 inside.append(sheet);
+if (globalThis.specimens) globalThis.specimens.remove();  // of the last sheet: a page of many would use up its memory
+globalThis.specimens = host;
 Node.prototype.appendChild.call(root(document), host);
 host.showPopover();
+const size = side => side / (host.currentCSSZoom || 1) + 'px';
+host.style.setProperty('width', size(1280), 'important');
+host.style.setProperty('height', size(most), 'important');
 const range = Document.prototype.createRange.call(document), found = [];
 const [x0, y0] = box(host);
 for (const [font, text] of samples) {

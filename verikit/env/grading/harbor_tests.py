@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +75,13 @@ class _Grader:
         """Whether the solution was run."""
         return not self.rehearsal.solution_needs
 
+    def changed(self) -> set[str]:
+        """The files that the task's solution adds or changes."""
+        if not self.has_control:
+            return set()
+        before = {path: one.content for path, one in self.rehearsal.before.items()}
+        return {path for path, one in self.rehearsal.solve().files.items() if before.get(path) != one.content}
+
     def gap(self, workspace: Workspace) -> str:
         """Why files that the tests need may not have been collected; empty if all were."""
         for path, problem in workspace.uncollected.items():
@@ -97,8 +104,8 @@ class HarborTests(WorkspaceVerifier):
     agent's box. The sandbox has the task's files, the agent's outputs and the tests. Rewards that the agent left are
     not read. The task's own solution is graded first. Samples of a task whose solution does not get the full reward
     have no value. Files that programs load on their own (`conftest.py`, `pyproject.toml`, a module named like one that
-    the tests import) can't raise the reward, unless the instruction names them. Files that do not fit into the sandbox
-    are left out. Rewards below 0 count as 0, and rewards above 1 as 1.
+    the tests import) can't raise the reward, unless the instruction names them or the solution changes them. Files that
+    do not fit into the sandbox are left out. Rewards below 0 count as 0, and rewards above 1 as 1.
     """
 
     seconds: float = 600.0
@@ -159,16 +166,16 @@ def _score(grader: _Grader, workspace: Workspace) -> Score:
 
 
 def _of_runs(grader: _Grader, workspace: Workspace) -> Score:
-    left = _agents_files(grader.rehearsal, workspace)
+    left = _agents_files(grader.rehearsal, workspace, grader.changed())
     run = _graded_run(grader, left.files, "trial")
     if is_full(run):
-        return _told(run.value or 0.0, run, "")
+        return _told(run.value or 0.0, run, left.lost)
     if missing := grader.gap(workspace):
         raise WorkspaceError(missing)
     value = _value(grader, run)
     if value is None:
         raise _unscored(run)
-    return _of_both(grader, left, value, run) if left.hooks and value > 0.0 else _told(value, run, left.lost)
+    return _of_both(grader, left, value, run) if left.hooks and value > 0.0 else _told(value, run, left.why)
 
 
 def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Score:
@@ -177,7 +184,7 @@ def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Scor
     hooked = _graded_run(grader, {**left.files, **left.hooks}, "trial with hooks")
     other = _value(grader, hooked)
     if other is None or other >= value:
-        return _told(value, run, left.lost)
+        return _told(value, run, left.why)
     return _told(other, hooked, f" because of {', '.join(map(shown, left.hooks))}")
 
 
@@ -217,9 +224,20 @@ class _Left:
     lost: str = ""
     """For the reason: the files that are too many or too large for the box."""
 
+    @property
+    def why(self) -> str:
+        """For the reason of a reward that is not full: all files that the box does not have."""
+        names = ", ".join(map(shown, list(self.hooks)[:3]))
+        return f"{self.lost}. Without {names}, which programs load on their own" if names else self.lost
 
-def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
+
+def _agents_files(rehearsal: Rehearsal, workspace: Workspace, solved: Container[str] = ()) -> _Left:
     """The files of the agent's box for the tests.
+
+    Args:
+        rehearsal: Of the task.
+        workspace: The agent's.
+        solved: The files that the task's solution adds or changes.
 
     Raises:
         AgentFault: A file has the path of a folder that the tests need.
@@ -227,7 +245,7 @@ def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
     before, partial = rehearsal.before, workspace.outputs is not None
     files = {path: one for path, one in before.items() if partial and not workspace.declares(path.lstrip("/"))}
     hooks: dict[str, BoxFile] = {}
-    is_unasked = _unasked_hooks(rehearsal)
+    is_unasked = _unasked_hooks(rehearsal, solved)
     for place, one in _copied(rehearsal, workspace):
         group = hooks if before.get(place) != one and is_unasked(place) else files
         group[place] = one
@@ -270,12 +288,14 @@ def _copied(rehearsal: Rehearsal, workspace: Workspace) -> Iterator[tuple[str, B
             yield place, BoxFile(workspace.blob(entry).data(), entry.executable)
 
 
-def _unasked_hooks(rehearsal: Rehearsal) -> Callable[[str], bool]:
-    """A function that says whether a file would be loaded on its own, though neither task nor instruction names it."""
+def _unasked_hooks(rehearsal: Rehearsal, solved: Container[str]) -> Callable[[str], bool]:
+    """A function that finds files that are loaded on their own, and that no task, instruction or solution has."""
     task, part = rehearsal.task, rehearsal.part
     asked = {word.rstrip(".") for word in _PATH.findall(task.text(part.instruction) or "")}
     folders, exact = _import_folders(rehearsal), {artifact for artifact, _ in declared_artifacts(task, part)}
-    return lambda place: _is_hook(place, folders) and place not in exact and not _is_asked(place, asked)
+    return lambda place: (
+        _is_hook(place, folders) and place not in exact and place not in solved and not _is_asked(place, asked)
+    )
 
 
 def _is_left_out(place: str) -> bool:

@@ -14,7 +14,7 @@ from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.pdf.office import rendered_part
 from verikit.workspaces import Workspace
-from verikit.workspaces.grading import WorkspaceVerifier
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _RUN: Shape = record(
     dict.fromkeys(("text", "hidden", "font", "colour"), shape.text)
@@ -109,6 +109,8 @@ class Docx(WorkspaceVerifier):
             raise WorkspaceError("the docx verifier has nothing to check", hint='text=["…"]')
         if self.rendered and all(part.value for part in parts.values()):
             parts["rendered"] = rendered_part(blob, "docx", self._strings())
+            if not parts["rendered"].scored:
+                return all_hold(parts)
         failed = next((part for part in parts.values() if part.value == 0.0), None)
         note = f": {parts['rendered'].reason}" if "rendered" in parts else ""
         return Score(0.0 if failed else 1.0, reason=failed.reason if failed else f"all checks pass{note}", parts=parts)

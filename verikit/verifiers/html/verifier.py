@@ -98,10 +98,10 @@ class Html(WorkspaceVerifier):
         try:
             pipe = BrowserPipe(box)
             engine = f"Chromium {version(pipe)}"
-            score = Score(1.0)
+            score, graded = Score(1.0), dict[str, Score]()
             for visitor in _VISITORS:
                 visit = Visit(pipe, box, Site(page_files(workspace)), visitor, list(self.dom), roles=bool(self.a11y))
-                score = self._visited(visit, visitor, path, sample, shot)
+                score = self._visited(visit, visitor, path, sample, shot, graded)
                 if not score.scored or score.filled(0.0) < 1.0:
                     break
             return replace(score, text="\n".join(filter(None, (engine, score.text))))
@@ -114,26 +114,34 @@ class Html(WorkspaceVerifier):
         ]
         return asked if self.requests is True else [*asked, "requests"]
 
-    def _visited(self, visit: Visit, visitor: Visitor, path: str, sample: Sample, shot: ExpectedShot | None) -> Score:
+    def _visited(
+        self, visit: Visit, visitor: Visitor, path: str, sample: Sample, shot: ExpectedShot | None,
+        graded: dict[str, Score],
+    ) -> Score:  # fmt: skip
         try:
             page = visit.see(
                 path, read_steps(self.steps), self._hope(visitor, shot), None if shot is None else shot.screen
             )
         finally:
             visit.close()
-        score = self._judged(page, visitor, sample, shot)
+        score = self._judged(page, visitor, sample, shot, graded)
         if any(run.doubts for run in page.runs):
             sure = replace(page, runs=list(map(without_doubts, page.runs)))
-            if self._judged(sure, visitor, sample, shot).value != score.value:
+            if self._judged(sure, visitor, sample, shot, graded).value != score.value:
                 reason = "the page's fonts draw letters whose shape can't be identified"
                 return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
         return score
 
-    def _judged(self, page: Page, visitor: Visitor, sample: Sample, shot: ExpectedShot | None) -> Score:
+    def _judged(
+        self, page: Page, visitor: Visitor, sample: Sample, shot: ExpectedShot | None, graded: dict[str, Score]
+    ) -> Score:
+        """The score of a visit. `graded` has the scores of texts: a judge is paid once for each."""
         parts = {name: _of(faults) for name, faults in self._faults(page, visitor)}
         if isinstance(self.text, Verifier):
-            whole = replace(sample, completion="\n".join(lines(page.runs)), thoughts="", messages=())
-            parts["text"] = self.text.score([whole])[0]
+            told = "\n".join(lines(page.runs))
+            if told not in graded:
+                graded[told] = self.text.score([replace(sample, completion=told, thoughts="", messages=())])[0]
+            parts["text"] = graded[told]
         if shot is not None:
             parts["shot"] = shot.compared(page)
         if not parts:

@@ -42,7 +42,7 @@ PAGE_READER = replace(READER, shape=lambda value: shape.with_pixels(_PICTURE(val
 
 Page = Mapping[str, Any]
 Found = Literal["yes", "no", "doubtful"]
-_APART = "\f"
+APART = "\f"
 """Separator between strings that are not read as one."""
 
 
@@ -63,7 +63,7 @@ def flowing(page: Page) -> Iterator[tuple[str, set[int]]]:
                 length -= len(parts[-1]) - len(cut)
                 parts[-1] = cut
             elif parts:
-                parts.append(" " if piece["flows"] else _APART)
+                parts.append(" " if piece["flows"] else APART)
                 length += 1
             doubtful.update(length + place for place in piece["doubts"])
             parts.append(piece["text"])

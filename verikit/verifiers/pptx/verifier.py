@@ -98,7 +98,8 @@ class Pptx(WorkspaceVerifier):
         if not parts:
             raise WorkspaceError("the pptx verifier has nothing to check", hint='text=["…"]')
         if self.rendered and all(part.value for part in parts.values()):
-            parts["rendered"] = rendered_part(blob, "pptx", self._strings())
+            part = rendered_part(blob, "pptx", self._strings())
+            parts["rendered"] = part if part.scored else self._unclear(part.reason)
         score = all_hold(parts)
         if "rendered" not in parts or score.value != 1.0:
             return score
