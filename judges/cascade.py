@@ -130,16 +130,20 @@ def cascade(*judges: Verifier, until: float | Sequence[float | None] | Sequence[
     Raises:
         ConfigError: There are fewer than two judges, one of them is a cascade, or the limits do not fit.
     """
-    if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
-        raise ConfigError("a cascade has at least two judges", hint="cascade(judge('…'), judge('…'), until=0.9)")
-    if any(isinstance(judge, Cascade) for judge in judges):
-        raise ConfigError("a cascade can't be a judge of a cascade", hint="list the judges of both in one cascade")
+    _check_judges(judges)
     before = len(judges) - 1
     pairs = until if isinstance(until, Sequence) and any(isinstance(part, Sequence) for part in until) else None
     found = tuple(map(_limits, pairs if pairs is not None else [_one_pair(until)] * before))
     if len(found) != before:
         raise ConfigError(f"until has {len(found)} pairs for {before} judges before the last", hint=_FORMS)
     return Cascade(judges, found)
+
+
+def _check_judges(judges: Sequence[object]) -> None:
+    if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
+        raise ConfigError("a cascade has at least two judges", hint="cascade(judge('…'), judge('…'), until=0.9)")
+    if any(isinstance(judge, Cascade) for judge in judges):
+        raise ConfigError("a cascade can't be a judge of a cascade", hint="list the judges of both in one cascade")
 
 
 def _one_pair(until: object) -> object:

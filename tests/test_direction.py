@@ -39,7 +39,7 @@ BROAD = {
     "verikit/base.py": 1,  # the scoring boundary, where an exception becomes data
     "verikit/engines/vllm.py": 1,  # what reading an output raises is told to who waits for it, in another thread
     "verikit/engines/vllm_loop.py": 1,  # whatever vLLM raises is told to all that wait for it
-    "verikit/env/audit/run.py": 1,  # a task's files may break any reader, and the other checks go on
+    "verikit/env/audit/run.py": 2,  # a task's files may break any reader, and the other checks go on
     "verikit/env/audit/running/run.py": 2,  # the same of checks that run them
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
     "verikit/sandbox/proxies/peer.py": 1,  # whatever an operation on an object raises is its answer

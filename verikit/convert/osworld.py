@@ -203,10 +203,13 @@ _PROPERTIES = (
 """Properties that the comparer of decks checks unless an option disables it. verikit does not check them."""
 
 
+def _examined(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a comparison of decks examines, by name."""
+    return {key.removeprefix("examine_"): wanted for key, wanted in options.items() if key.startswith("examine_")}
+
+
 def _decks(compared: Compared) -> Iterator[Check]:
-    on = {
-        key.removeprefix("examine_"): wanted for key, wanted in compared.options.items() if key.startswith("examine_")
-    }
+    on = _examined(compared.options)
     if off := [name for name in _DECK if on.get(name) is False]:
         raise NotTranslated(f"{compared.func} without {', '.join(off)}")
     yield from _lines(compared, "pptx", "filled")

@@ -309,8 +309,7 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
     tall = ROW + BESIDE * (max((len(points) for _, points in rows), default=1) - 1)
     drawing.height = height = top + 14 + len(names) * tall + BOTTOM
     right, bottom = WIDTH - 60, height - BOTTOM
-    values = [value for series in chart.series for point in series.points for value in point] + [chart.reference]
-    low, high = (0.0, 1.0) if chart.percent and not chart.rows else _bounds(values, chart.percent)
+    low, high = _span(chart)
     x_at = _scale(low, high, left, right)
     _grid(drawing, chart, ticks(low, high, max(2, int((right - left) // 60))), x_at, (top + 6, bottom))
     for number, (name, (_, points)) in enumerate(zip(names, rows, strict=True)):
@@ -320,6 +319,14 @@ def _forest(drawing: Drawing, chart: Chart, top: float) -> None:
             drawing.shapes += _interval(point, colour, x_at, y + ROW / 2 + BESIDE * place, percent=chart.percent)
     x_name = f"{chart.x} (%)" if chart.percent else chart.x
     drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
+
+
+def _span(chart: Chart) -> tuple[float, float]:
+    """The ends of a forest's axis."""
+    if chart.percent and not chart.rows:
+        return 0.0, 1.0
+    values = [value for series in chart.series for point in series.points for value in point]
+    return _bounds([*values, chart.reference], chart.percent)
 
 
 def _grid(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -68,10 +68,8 @@ def audit_tasks(
     """
     root, found = _found(str(folder), only)
     if spec:
-        spec_of_row({}, spec)
-        if all(one.format != "rows" for one in found):
-            raise UsageError(f"{folder} has no rows that a spec could grade", hint="leave out --spec")
-    found = [replace(one, spec=spec) if one.format == "rows" else one for one in found[:limit]]
+        found = _graded_by(spec, found, str(folder))
+    found = found[:limit]
     begun(0 if run and any(one.format == "rows" for one in found) else len(found))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
     with ExitStack() as stack:
@@ -82,6 +80,14 @@ def audit_tasks(
             if running and one.format == "rows":
                 yield from islice(_audited_rows(root, one, kept, running), limit)
         kept.finish()
+
+
+def _graded_by(spec: str, found: Sequence[FoundEnv], folder: str) -> list[FoundEnv]:
+    """The environments, of which those with rows are graded by a spec."""
+    spec_of_row({}, spec)
+    if all(one.format != "rows" for one in found):
+        raise UsageError(f"{folder} has no rows that a spec could grade", hint="leave out --spec")
+    return [replace(one, spec=spec) if one.format == "rows" else one for one in found]
 
 
 def _running(seconds: float) -> RunningChecks:
