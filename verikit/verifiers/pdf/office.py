@@ -8,7 +8,7 @@ from verikit.artifacts.box import observe
 from verikit.artifacts.office.convert import Kind, NoOffice, version
 from verikit.artifacts.office.pages import as_pdf
 from verikit.types import Score
-from verikit.verifiers.pdf.pages import APART, READER, Found, Page, flowing
+from verikit.verifiers.pdf.pages import APART, READER, Page, flowing, found_in
 
 
 def rendered_part(blob: bytes, kind: Kind, texts: Iterable[str]) -> Score:
@@ -31,7 +31,7 @@ def rendered_part(blob: bytes, kind: Kind, texts: Iterable[str]) -> Score:
     shown = [_folded(pages, number, joined=kind == "docx") for number in range(2)]
     doubtful = ""
     for text in texts:
-        result = _found(shown, text)
+        result = found_in(shown, _units("".join(text.split())))
         if result == "no":
             return Score(0.0, reason=f"{text[:100]!r} is not on the pages that {version()} renders")
         if result == "doubtful":
@@ -64,15 +64,3 @@ def _units(text: str) -> str:
     """The text in small letters. Characters beyond 16 bits become two, as on the pages."""
     coded = text.casefold().encode("utf-16-le", "surrogatepass")
     return "".join(coded[at : at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(coded), 2))
-
-
-def _found(shown: Sequence[tuple[str, set[int]]], text: str) -> Found:
-    wanted, best = _units("".join(text.split())), "no"
-    for whole, doubtful in shown:
-        start = whole.find(wanted)
-        while start >= 0:
-            if doubtful.isdisjoint(range(start, start + len(wanted))):
-                return "yes"
-            best = "doubtful"
-            start = whole.find(wanted, start + 1)
-    return "doubtful" if best == "doubtful" else "no"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
@@ -73,16 +73,20 @@ def flowing(page: Page) -> Iterator[tuple[str, set[int]]]:
 
 def found(pages: Sequence[Page], text: str) -> Found:
     """Whether a page shows the text; doubtful if that requires characters of unknown shape."""
-    wanted, best = plain(text), "no"
-    for page in pages:
-        for whole, doubtful in flowing(page):
-            start = whole.find(wanted)
-            while start >= 0:
-                if doubtful.isdisjoint(range(start, start + len(wanted))):
-                    return "yes"
-                best = "doubtful"
-                start = whole.find(wanted, start + 1)
-    return "doubtful" if best == "doubtful" else "no"
+    return found_in((shown for page in pages for shown in flowing(page)), plain(text))
+
+
+def found_in(shown: Iterable[tuple[str, set[int]]], wanted: str) -> Found:
+    """Whether a text occurs in texts with doubtful positions."""
+    best: Found = "no"
+    for whole, doubtful in shown:
+        start = whole.find(wanted)
+        while start >= 0:
+            if doubtful.isdisjoint(range(start, start + len(wanted))):
+                return "yes"
+            best = "doubtful"
+            start = whole.find(wanted, start + 1)
+    return best
 
 
 def lines(pages: Sequence[Page], doubt: str = "") -> str:
