@@ -189,7 +189,8 @@ def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Scor
 
 
 def _told(value: float, run: GradedRun, why: str) -> Score:
-    return Score(min(max(value, 0.0), 1.0), reason=f"the reward is {run.told()}{why}"[:500])
+    reason = f"the reward is {run.told()}{why}".replace(" (--seconds)", "")  # an option of `env audit`
+    return Score(min(max(value, 0.0), 1.0), reason=reason[:500])
 
 
 def _unscored(run: GradedRun) -> WorkspaceError:
