@@ -100,9 +100,9 @@ def start(work: Path) -> JsonObject:
     return {"before": before, "held_out": accuracy(greedy(work / "start", held_out(work)), held_out(work))}
 
 
-def make_start(work: Path, model: Path) -> None:
+def make_start(work: Path, model: Path, held_out_size: int = 200) -> None:
     """Make the problems, and train for eight steps on the demonstrations."""
-    run([sys.executable, str(EXAMPLES / "word_sums.py"), str(work / "sums")])
+    run([sys.executable, str(EXAMPLES / "word_sums.py"), str(work / "sums"), f"--held-out={held_out_size}"])
     settings = {
         "model.path": model, "model.dtype": "float32", "options.data": work / "sums/demonstrations.jsonl",
         "options.batch": 16, "optimizer.lr": 2e-5, "optimizer.warmup_steps": 2, "batch.tokens": 2048, "run.steps": 8,
