@@ -9,8 +9,6 @@ Sampling resumes where it was stopped. The claim, the control and the test are o
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
