@@ -68,6 +68,18 @@ def test_a_column_that_is_no_number_is_the_datas_fault(meta):
     assert Column("rm")("x", **meta).status == "error"
 
 
+def test_the_mean_of_a_list_of_numbers_can_be_the_score():
+    assert Column("logprobs", mean=True)("x", logprobs=[-1.0, -2, 0.0]).value == -1.0
+    assert Column("logprobs", mean=True)("x", logprobs=[1e308] * 4).value == pytest.approx(1e308)
+    assert Column("logprobs", mean=True)("x", logprobs=[]).status == "abstained"
+    assert Column("logprobs", mean=True)("x", logprobs=None).status == "abstained"
+
+
+@pytest.mark.parametrize("logprobs", ["-1.0", -1.0, [[-1.0]], [-1.0, "-2"], [float("-inf")], [None], [10**400]])
+def test_a_mean_of_anything_else_is_the_datas_fault(logprobs):
+    assert Column("logprobs", mean=True)("x", logprobs=logprobs).status == "error"
+
+
 def test_a_null_column_abstains_and_a_missing_column_lists_the_keys():
     assert Column("rm")("x", rm=None).status == "abstained"
     assert "Keys of this row: a, b" in Column("rm")("x", a=1, b=2).reason

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
+from verikit.platform.numbers import number
 from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
@@ -25,6 +26,8 @@ class Column(Verifier):
 
     key: str
     """Name of the key. `a.b` reads inside objects if there is no key of that exact name."""
+    mean: bool = False
+    """Whether the key has a list of numbers, such as `logprobs`, whose mean is the score."""
     name = "column"
     reads: ClassVar[Reads | None] = None
 
@@ -43,6 +46,8 @@ class Column(Verifier):
             return Score.error(f"key {self.key!r} not found. Keys of this row: {', '.join(sample.meta) or 'none'}")
         if value is None:
             return Score.abstained(f"{self.key} is null")
+        if self.mean:
+            return self._mean(value)
         if isinstance(value, str) and len(value) <= _MAX_NUMERAL:  # a cell of a table of text
             value = _WORDS.get(value.strip().lower(), value)
             with suppress(ValueError):
@@ -53,6 +58,17 @@ class Column(Verifier):
             return Score(float(value), reason=self.key)
         except (ValueError, OverflowError):
             return Score.error(f"{self.key} is {str(value)[:20]}, not a finite number")
+
+    def _mean(self, value: object) -> Score:
+        """Return the mean of a list of finite numbers, and no score for anything else."""
+        if not isinstance(value, (list, tuple)):
+            return Score.error(f"{self.key} is a {type(value).__name__}, not a list of numbers")
+        if not value:
+            return Score.abstained(f"{self.key} is empty")
+        known = [found for found in map(number, value) if found is not None]
+        if len(known) < len(value):
+            return Score.error(f"{self.key} has an item that is not a finite number")
+        return Score(sum(found / len(known) for found in known), reason=f"mean of {self.key}")
 
 
 def value_at(meta: Mapping[str, Any], key: str) -> object:
