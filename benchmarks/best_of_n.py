@@ -165,10 +165,12 @@ def table(measured: Mapping[str, Mapping[int, Sequence[float]]], cost: float, gr
         lines.append(proofs_page.row(name, [*(proofs_page.percent([fmean(by_n[n])]) for n in SIZES), against]))
     tokens = proofs_page.row("tokens per question", [*(f"{n * cost:.0f}" for n in SIZES), ""])
     value, low, high = difference(measured[TESTED][last], measured[CONTROL][last])
-    alone = fmean(replies[0].right for replies in greedy)
+    alone = [float(replies[0].right) for replies in greedy]
+    above = [f"{name} {points(*difference(measured[name][last], alone))}" for name in (TESTED, "log-probability")]
     told = [
-        f"The greedy reply: {proofs_page.percent([alone])} % right, "
-        f"{fmean(replies[0].tokens for replies in greedy):.0f} tokens.",
+        f"The greedy reply: {proofs_page.percent([fmean(alone)])} % right, "
+        f"{fmean(replies[0].tokens for replies in greedy):.0f} tokens. "
+        f"Above it at n = {last}: {', '.join(above)} points.",
         f"The test, {TESTED} above {CONTROL} at n = {last} on {len(greedy)} questions: "
         f"{points(value, low, high)} points, *{verdict(low, high)}*.",
     ]
