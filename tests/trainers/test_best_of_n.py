@@ -1,4 +1,4 @@
-"""The tables of `benchmarks.best_of_n` and `benchmarks.gold_alarm`: selection, intervals and resuming."""
+"""The table of `benchmarks.best_of_n`: selection, blocks, intervals, and samples that are not complete."""
 
 import json
 from pathlib import Path
@@ -11,17 +11,9 @@ pytest.importorskip("torch")
 
 from tests.trainers.test_proofs import imported
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
 @pytest.fixture(scope="module")
 def best_of_n() -> Any:
-    return imported("best_of_n", BENCHMARKS)
-
-
-@pytest.fixture(scope="module")
-def gold_alarm() -> Any:
-    return imported("gold_alarm", BENCHMARKS)
+    return imported("best_of_n", Path(__file__).parents[2] / "benchmarks")
 
 
 def test_each_selector_chooses_by_its_own_score_and_only_the_oracle_by_the_gold_answer(best_of_n: Any) -> None:
