@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 
 from tests.trainers.test_proofs import imported
 
+
 @pytest.fixture(scope="module")
 def best_of_n() -> Any:
     return imported("best_of_n", Path(__file__).parents[2] / "benchmarks")

@@ -73,6 +73,8 @@ def test_the_mean_of_a_list_of_numbers_can_be_the_score():
     assert Column("logprobs", mean=True)("x", logprobs=[1e308] * 4).value == pytest.approx(1e308)
     assert Column("logprobs", mean=True)("x", logprobs=[]).status == "abstained"
     assert Column("logprobs", mean=True)("x", logprobs=None).status == "abstained"
+    with pytest.raises(UsageError, match="mean must be True or False"):
+        Column("logprobs", mean="no")
 
 
 @pytest.mark.parametrize("logprobs", ["-1.0", -1.0, [[-1.0]], [-1.0, "-2"], [float("-inf")], [None], [10**400]])

@@ -34,6 +34,8 @@ class Column(Verifier):
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:
             raise UsageError(f"column requires the name of a key, got {self.key!r}")
+        if not isinstance(self.mean, bool):
+            raise UsageError(f"column: mean must be True or False, got {self.mean!r:.80}")
 
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Read the key of each sample; a missing or non-numeric one has no score."""
