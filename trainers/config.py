@@ -33,6 +33,7 @@ class ModelSection(Section):
     path: str = ""
     """A folder or a Hugging Face Hub name. "": the recipe makes its own tiny model."""
     dtype: Literal["float32", "bfloat16", "auto"] = "auto"
+    """Number format of the loaded weights. `auto`: the checkpoint's own."""
     attention: str = ""
     """transformers' `attn_implementation`. "": transformers chooses."""
 
@@ -43,12 +44,15 @@ class LossSection(Section):
     kind: Literal["ppo", "gspo", "cispo", "likelihood"] = "ppo"
     """`likelihood` is supervised: -log p, with the trajectory's weight and no advantage."""
     clip_low: float = Field(default=0.2, ge=0)
+    """The ratio to the sampling policy is clipped below 1 - `clip_low`."""
     clip_high: float = Field(default=0.28, ge=0)
+    """The same above 1 + `clip_high`. DAPO clips higher above than below."""
     dual_clip: float | None = Field(default=None, gt=1)
     """The bound c of dual clip, 3 in the paper."""
     aggregation: Literal["token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"] = (
         "token-mean"
     )
+    """How token losses become one number: a mean over all tokens, or sums or means per sequence."""
     length: PositiveInt | None = None
     """The constant of `seq-mean-token-sum-norm`: the maximum tokens per completion."""
     entropy: float = 0.0
@@ -58,6 +62,7 @@ class LossSection(Section):
     soft_length: PositiveInt | None = None
     """DAPO's soft length penalty: sampled tokens beyond `soft_length - soft_margin` cost up to 1 of reward."""
     soft_margin: PositiveInt = 1
+    """Tokens before `soft_length` at which the penalty starts."""
     mismatch: Literal["ignore", "truncate", "icepop", "sequence-mask"] = "ignore"
     """Correction for tokens whose probability differs between the engine that sampled and the trainer."""
     mismatch_cap: float = Field(default=2.0, gt=1)
@@ -76,6 +81,7 @@ class KLSection(Section):
     """[kl]: the KL penalty to the model at the start of training."""
 
     coefficient: float = Field(default=0.0, ge=0)
+    """Factor on the penalty. 0: no penalty, and no reference model is loaded."""
     estimator: Literal["k1", "k2", "k3", "k1+", "k3+"] = "k3"
     """`k1+`, `k3+` have the value of k1 and k3 and the gradient of k2."""
     in_reward: bool = False
@@ -88,10 +94,15 @@ class OptimizerSection(Section):
     kind: str = "adamw"
     """`adamw`, or an optimizer that `verikit.trainers.precision` adds."""
     lr: float = Field(default=1e-6, gt=0)
+    """Learning rate."""
     betas: tuple[float, float] = (0.9, 0.99)
+    """Decay rates of Adam's two moments."""
     weight_decay: float = 0.0
+    """Decoupled weight decay, as in AdamW."""
     epsilon: float = 1e-8
+    """Added to Adam's denominator."""
     grad_clip: float = Field(default=1.0, gt=0)
+    """Maximum norm of the gradient. A larger gradient is scaled down."""
     warmup_steps: int = Field(default=0, ge=0)
     """Steps until the rate has risen to `lr`."""
     schedule: Literal["constant", "cosine"] = "constant"
@@ -106,6 +117,7 @@ class BatchSection(Section):
     minibatches: PositiveInt = 1
     """Optimizer steps per collected batch."""
     epochs: PositiveInt = 1
+    """Passes over each collected batch."""
     packing: bool = False
     """Put sequences end to end without padding (needs attention that supports packed positions: flash-attention)."""
     share_prompts: bool = True
@@ -151,6 +163,7 @@ class EngineSection(Section):
     """[engine]: the engine that samples."""
 
     kind: Literal["hf", "vllm", "server"] = "hf"
+    """`hf` samples in the trainer's process. `vllm` runs vLLM beside it. `server` asks a vLLM server."""
     rows: PositiveInt = 512
     """Maximum number of completions decoded in parallel."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -171,17 +184,24 @@ class PrecisionSection(Section):
     """[precision]: number formats and memory; see `verikit.trainers.precision`."""
 
     master: Literal["auto", "same", "float32", "stochastic"] = "auto"
+    """Format of the weights that the optimizer updates; see `verikit.trainers.precision`."""
     checkpointing: bool = False
+    """Compute activations again in the backward pass instead of keeping them."""
     compile: bool = False
+    """Compile the model's forward and backward pass with `torch.compile`."""
     lora_rank: int = Field(default=0, ge=0)
+    """Rank of LoRA's adapters. 0: train all weights."""
     lora_alpha: float = 32.0
+    """LoRA's scale: adapters are multiplied by `lora_alpha / lora_rank`."""
     lora_targets: list[str] = Field(default_factory=list)
+    """Names of the modules that get adapters. []: every linear layer but the head."""
 
 
 class DistributedSection(Section):
     """[distributed]: how torchrun's processes divide the model."""
 
     kind: Literal["ddp", "fsdp2"] = "ddp"
+    """`ddp`: every process has the whole model. `fsdp2`: the processes share its weights."""
     shards: int = Field(default=0, ge=0)
     """fsdp2: processes that shard one model; more groups of that size are replicas (HSDP). 0: all processes.
 
@@ -201,9 +221,11 @@ class RunSection(Section):
     """[run]: the run's length, and what to save and log."""
 
     steps: PositiveInt = 100
+    """Training steps."""
     evaluate_every: int = Field(default=10, ge=0)
     """0: only at the end."""
     save_every: PositiveInt = 20
+    """Steps between checkpoints."""
     keep: PositiveInt = 2
     """Number of checkpoints to keep."""
     best: str = ""
@@ -211,6 +233,7 @@ class RunSection(Section):
     gold: GoldSection | None = None
     """Score held-out rows with a second verifier, and act if it falls while the reward rises."""
     samples_every: int = Field(default=5, ge=0)
+    """Steps between logged completions. 0: none."""
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
     track: tuple[str, ...] = ()
@@ -260,8 +283,11 @@ class Config(Section):
     """All settings of one run."""
 
     recipe: str
+    """A recipe's name, or `package.module:Class`."""
     name: str = ""
+    """The run's name, for its folder and trackers."""
     seed: int = 0
+    """Seed of everything random. The same seed gives the same run."""
     model: ModelSection = ModelSection()
     advantage: AdvantageSection = AdvantageSection()
     loss: LossSection = LossSection()
@@ -275,6 +301,7 @@ class Config(Section):
     distributed: DistributedSection = DistributedSection()
     run: RunSection = RunSection()
     options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the recipe."""
     folder: str = ""
     """The config file's folder, or the working directory for a built-in config. Relative paths start there."""
 

@@ -22,6 +22,7 @@ class AdvantageSection(Section):
     """[advantage]: from rewards to advantages."""
 
     kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++", "gdpo"] = "grpo"
+    """The estimator that turns a group's rewards into advantages."""
     epsilon: float = Field(default=1e-6, ge=0)
     """Added to GRPO's and GDPO's standard deviations."""
     weights: dict[str, float] = {}
@@ -75,5 +76,6 @@ class GoldSection(Section):
     action: Literal["stop", "lower", "warn"] = "stop"
     """`stop` ends the run. `lower` multiplies the learning rate by `factor`. `warn` continues."""
     factor: float = Field(default=0.5, gt=0, lt=1)
+    """Factor on the learning rate with `action = "lower"`."""
     timeout: float = Field(default=60.0, ge=0)
     """Time limit per score of a verifier outside verikit, in seconds. 0: no limit."""

@@ -32,6 +32,7 @@ class ArithmeticOptions(SingleTurnOptions):
 
     chat: bool = False
     max_tokens: PositiveInt = 32
+    """Maximum sampled tokens per completion."""
     spoilt: float = Field(default=0.7, ge=0, le=1)
     """Fraction of demonstrations with a wrong digit."""
     batch: PositiveInt = 64

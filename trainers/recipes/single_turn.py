@@ -37,6 +37,7 @@ class SingleTurnOptions(BaseModel):
     held_out: str = ""
     """Problems to evaluate on; "": the last `held_out_size` problems of `data`."""
     held_out_size: int = Field(default=256, ge=0)
+    """Problems at the end of `data` that are only evaluated on, without `held_out`."""
     system: str = ""
     """A system message for problems with a string prompt."""
     chat: bool = True
@@ -52,12 +53,15 @@ class SingleTurnOptions(BaseModel):
     samples: int = Field(default=16, ge=1)
     """Completions per problem."""
     max_tokens: PositiveInt = 512
+    """Maximum sampled tokens per completion."""
     max_prompt_tokens: PositiveInt = 1024
     """Problems with longer prompts are skipped and counted."""
     curriculum: bool = False
     """Replay problems by their success rate as half of each step; see `verikit.trainers.recipes.curriculum`."""
     temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature in training."""
     top_p: float = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling in training. Below 1 needs `batch.allow_truncated`."""
     evaluate_samples: int = Field(default=1, ge=0)
     """Sampled completions per held-out problem; 0: only greedy."""
 

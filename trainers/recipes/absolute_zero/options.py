@@ -54,6 +54,7 @@ class AbsoluteZeroOptions(BaseModel):
     reuse: bool = False
     """Train on the solutions that estimated a new problem's solve rate, instead of sampling others."""
     buffer_size: PositiveInt = 16384
+    """Maximum problems per buffer."""
     keep: Keep = "newest"
     """Problems to keep when a buffer is full. The repository keeps the oldest."""
     mix: Mix = "max_new"
@@ -66,10 +67,13 @@ class AbsoluteZeroOptions(BaseModel):
     learnability: Literal["paper", "edge"] = "paper"
     """Learnability of a solve rate r: `paper` 1 - r, and 0 at r = 0; `edge` 4 r (1 - r)."""
     extras: list[ExtraReward] = []
+    """Terms added to the proposer's reward, as in the repository's ablations."""
     combine: Literal["sum", "multiply", "sum_multiply", "multiply_sum"] = "sum"
+    """How the reward and the sum of `extras` become one number."""
     composite: float = Field(default=0.0, ge=0, le=1)
     """Fraction of deduction and abduction proposals that must build on given functions g_0, g_1, …."""
     composite_functions: PositiveInt = 2
+    """Number of given functions in such a proposal."""
     composite_from: int = Field(default=0, ge=0)
     """First step with such proposals. The fraction grows to `composite` over as many steps again."""
     train_proposer: bool = True
@@ -77,13 +81,17 @@ class AbsoluteZeroOptions(BaseModel):
     held_out: str = ""
     """Problems to evaluate on: JSON lines from `verikit synth absolute-zero`."""
     evaluate_samples: PositiveInt = 1
+    """Sampled completions per held-out problem."""
     max_tokens: PositiveInt = 8096
+    """Maximum sampled tokens per completion."""
     max_prompt_tokens: PositiveInt = 5600
     """Longer problems are rejected."""
     temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature in training."""
     wall_s: float = Field(default=10.0, gt=0)
     """Time limit per program, in seconds."""
     memory_mb: PositiveInt = 512
+    """Memory of one program in the sandbox, in MiB."""
 
     @field_validator("tasks")
     @classmethod

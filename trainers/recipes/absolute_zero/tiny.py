@@ -61,6 +61,7 @@ class AbsoluteZeroTinyOptions(AbsoluteZeroOptions):
     held_out_size: PositiveInt = 32
     """Held-out problems per task and length."""
     held_out_lengths: list[PositiveInt] = Field(default=[1, 2, 3], min_length=1)
+    """Numbers of operations of the held-out programs."""
 
 
 class AbsoluteZeroTiny(AbsoluteZero):

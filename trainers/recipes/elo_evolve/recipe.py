@@ -62,9 +62,11 @@ class EloEvolveOptions(SingleTurnOptions):
     rating: float = 1350.0
     """The policy's rating at the start."""
     k: PositiveFloat = K
+    """K-factor: how far one game moves a rating."""
     reduction: Reduction = "mean"
     """Reduction over a step's games. The paper's `sum` overshoots if there are many."""
     draw_temperature: PositiveFloat = 200.0
+    """Temperature of the draw of opponents, in rating points. A low one draws the nearest rating."""
     opponents_per_group: PositiveInt = 1
     """Opponents per prompt. Its outputs are divided among them."""
     max_longer: int = Field(default=300, ge=0)

@@ -35,6 +35,7 @@ class EloWorldOptions(EloEvolveOptions, ArithmeticOptions):
 
     chat: bool = False
     max_tokens: PositiveInt = 32
+    """Maximum sampled tokens per completion."""
     judge: str = "verikit.trainers.recipes.elo_evolve.world:all_results"
     reward: str = "verikit.trainers.recipes.elo_evolve.world:results_right"
     players: dict[str, float] = Field(default_factory=dict)

@@ -65,21 +65,33 @@ class SearchOptions(BaseModel):
     retriever: str = ""
     """The retriever: bm25:DIR, hybrid:DIR, graph:bm25:DIR, a server's address, or package.module:name."""
     prompt: Literal["base", "instruct"] = "base"
+    """The paper's prompt for base or for instruct models."""
     stage1_steps: int = Field(default=0, ge=0)
     """Steps that reward searching, before the steps that reward answering."""
     preset: Preset = "paper"
+    """Rules of format and reward: the paper's, or the repository's."""
     measure: Measure = "f1"
     """Metric of the answer that stage 2 rewards; cover-em leads to padded answers."""
     prompts: PositiveInt = 16
+    """Questions per step."""
     samples: int = Field(default=16, ge=1)
+    """Completions per question."""
     k: PositiveInt = 3
+    """Passages per search."""
     retrievals: PositiveInt = 8
+    """Maximum searches per completion."""
     leg_tokens: PositiveInt = 512
+    """Maximum sampled tokens between two searches."""
     total_tokens: PositiveInt = 29_000
+    """Maximum tokens per completion, with the passages."""
     temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature in training."""
     top_p: float = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling in training. Below 1 needs `batch.allow_truncated`."""
     evaluate_k: PositiveInt = 5
+    """Passages per search in evaluation."""
     evaluate_retrievals: PositiveInt = 9
+    """Maximum searches per completion in evaluation."""
     judge: str = ""
     """An engine that also judges held-out answers; "": no judge."""
 

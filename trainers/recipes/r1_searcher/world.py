@@ -27,8 +27,11 @@ class R1WorldOptions(SearchOptions):
     """[options] of `r1-searcher-world`."""
 
     entities: PositiveInt = 40
+    """Entities of the invented world."""
     relations: PositiveInt = 4
+    """Relations of each entity to others."""
     held_out_size: PositiveInt = 160
+    """Held-out questions."""
     batch: PositiveInt = 64
     """Demonstrations per step of the warm-up."""
     reading: float = Field(default=0.6, ge=0, le=1)

@@ -31,6 +31,7 @@ class SpiceOptions(BaseModel):
     group: int = Field(default=8, ge=2)
     """Challenger attempts per document, and Reasoner answers per question, to train on."""
     reward: Reward = "variance"
+    """The Challenger's reward of a valid question, by the rate of right answers."""
     penalty: float = -0.1
     """Reward of an invalid question."""
     checks: list[Check] = Field(default=["self_reference", "quotes", "copied"])
@@ -43,6 +44,7 @@ class SpiceOptions(BaseModel):
     copied_words: PositiveInt = 12
     """Words are runs of two or more letters, not LaTeX commands. Four times as many numbers and symbols are allowed."""
     balance: float = Field(default=0.2, gt=0)
+    """The `balance` check's limit: the difference of lengths, as a fraction."""
     shuffle: bool = False
     """Shuffle a choice's options before it is answered, so the roles can't agree on a letter."""
     letter_only: bool = False
@@ -68,5 +70,8 @@ class SpiceOptions(BaseModel):
     held_out: str = ""
     """Problems to evaluate on: JSON lines with a prompt and its answer, or from `verikit synth spice`."""
     evaluate_samples: PositiveInt = 1
+    """Sampled completions per held-out problem."""
     max_tokens: PositiveInt = 8192
+    """Maximum sampled tokens per completion."""
     temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature in training."""
