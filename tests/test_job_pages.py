@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.test_tutorial import BLOCK, printed_by, shown
 
 PAGES = {"score": None, "audit": None, "rewards": None, "judges": None, "eval": "lm_eval"}
-"""Each page with the package that its commands need. tests/trainers runs what docs/train.md starts with."""
+"""Each page with the package that its commands need. `tests/test_tutorial.py` trains like docs/train.md."""
 SLOW = {"audit": 3, "eval": 15}
 
 
