@@ -6,8 +6,8 @@ Both sides run programs that are compiled already: the subprocess as a person wo
 sandbox as it builds it itself, whose compile time is told apart. Each round runs CASES in one row a worker, on both
 sides with as many rows at once as there are workers, and a loop over one row by itself, as most scripts run cases.
 `header` compiles programs that include <bits/stdc++.h> with and without the precompiled header, which it makes if
-necessary. Ratios are medians over the rounds: of cases a second, and of seconds of a processor (of the caller, the servers and all
-that they start), which depend less on other work of the machine.
+necessary. Ratios are medians over the rounds: of cases a second, and of seconds of a processor (of the caller, the
+servers and all that they start), which depend less on other work of the machine.
 """
 
 from __future__ import annotations
