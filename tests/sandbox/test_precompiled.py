@@ -115,12 +115,12 @@ def test_a_header_that_cannot_be_made_is_not_needed_and_tried_once(
 ) -> None:
     real, tries = precompiled._told, list[str]()
 
-    def fails(*command: str) -> str:
+    def fails(*command: str) -> str | None:
         if "c++-header" not in command:
             return real(*command)
         tries.append(command[-1])
         Path(command[-1]).write_bytes(b"half a header")
-        raise OSError("no space left on the device")
+        return None
 
     monkeypatch.setattr(precompiled, "_told", fails)
     for name in "ab":

@@ -108,7 +108,8 @@ def _make(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
         target, source = _file(unfinished), unfinished / "source.h"
         target.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(_LINE, encoding="ascii")
-        _told(compiler, *flags, "-x", "c++-header", str(source), "-o", str(target))
+        if _told(compiler, *flags, "-x", "c++-header", str(source), "-o", str(target)) is None:
+            return  # it may have left half a header
         source.unlink()
         for path, mode in ((target, 0o444), (target.parent, 0o755), (unfinished, 0o755)):
             path.chmod(mode)  # the user of the compilers in the sandbox reads it
@@ -123,10 +124,10 @@ def _file(folder: Path) -> Path:
     return folder / f"{HEADER}.gch"
 
 
-def _told(*command: str) -> str:
-    """The output of a compiler whose standard input is the one line that includes the header. Empty if it fails."""
+def _told(*command: str) -> str | None:
+    """The output of a compiler whose standard input is the one line that includes the header. None if it fails."""
     try:
         done = subprocess.run(command, input=_LINE, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return ""
+        return None
     return done.stdout
