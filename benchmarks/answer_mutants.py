@@ -96,7 +96,7 @@ def mutants(gold: str, rng: random.Random, count: int) -> Iterator[tuple[str, st
     """Edits of a gold answer, each with its kind."""
     for _ in range(count):
         kind, at = rng.random(), rng.randrange(len(gold))
-        digits = [index for index, char in enumerate(gold) if char.isdigit()]
+        digits = [index for index, char in enumerate(gold) if char.isdecimal()]
         if kind < 0.32:
             words = rng.choice(BEFORE)
             yield f"before:{words}", words + ("" if glued(words[::-1]) else " ") + gold
