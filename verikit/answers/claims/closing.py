@@ -52,7 +52,7 @@ _YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
 """A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
 _UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?:/[^\W\d_]{1,20})?(?:\^\{?-?\d\}?)?(?=[\s\-−+*])")
 _ONE_THING = re.compile(
-    r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn['’]t)(?:\snot)?\s(?:right|correct|wrong|false)\b|\s(?:does\snot|doesn['’]t)\s(?:hold|work)\b)"
+    r"\s[^\W\d_]{1,19}s(?=\s(?:is|isn['’]t)(?:\snot)?\s(?:right|correct|wrong|false|enough|too)\b|\s(?:does\snot|doesn['’]t)\s(?:hold|work)\b)"
 )
 """A plural with a verb in the singular: a claim about the value, "5 apples is not right"."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
