@@ -173,7 +173,7 @@ def _other_claim(case: _Case) -> AnswerVerdict | None:
     """Reject the opposite of an answer, and an answer in some cases, unless question or gold answer name them."""
     for word, rule in (
         (other_claims.opposite(case.text), "the opposite of the answer"),
-        (other_claims.only_case(case.text), "the answer in some cases only"),
+        (other_claims.only_case(case.text, case.gold.text), "the answer in some cases only"),
         (other_claims.limited(case.text, case.gold.text), "a limit, part or multiple of the answer"),
     ):
         asked = f"{case.terms.question} {case.gold.text}"

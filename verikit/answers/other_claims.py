@@ -45,15 +45,20 @@ def opposite(text: str) -> str:
     return found[1].lower() if found else ""
 
 
-def only_case(text: str) -> str:
+def only_case(text: str, gold: str) -> str:
     """The class of numbers in a condition right after a value: "5 when n is even". Empty if there is none."""
     said = text.lower()
     if len(said) > MAX_CONDITIONED or " " not in said or not any(case in said for case in _CASES):
         return ""
-    parts = _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
+    parts = _parts(said)
     at = next((at for at in range(len(parts) - 1, 0, -1) if parts[at] in _CASES), 0)
     is_end = parts[at + 1 : at + 2] == ["by"] or all(len(part) == 1 for part in parts[at + 1 :])
-    return parts[at] if is_end and _is_conditioned(parts[:at]) else ""
+    return parts[at] if is_end and _is_conditioned(parts[:at], _parts(gold.lower())) else ""
+
+
+def _parts(said: str) -> list[str]:
+    """The words and numbers of a text, without LaTeX."""
+    return _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
 
 
 def limited(text: str, gold: str) -> str:
@@ -67,10 +72,11 @@ def limited(text: str, gold: str) -> str:
     return found["word"] or found["sign"]
 
 
-def _is_conditioned(parts: list[str]) -> bool:
-    """Whether words are a value and the start of a condition: "it is 5 when n is"."""
+def _is_conditioned(parts: list[str], gold: list[str]) -> bool:
+    """Whether words are a value, or the gold answer, and the start of a condition: "it is 5 when n is"."""
     rest = list(dropwhile(lambda part: len(part) == 1 or part in _BETWEEN, reversed(parts)))
     if not rest or rest[0] not in _CONDITIONS:
         return False
     value = list(dropwhile(_LEADS.__contains__, reversed(rest[1:])))
-    return bool(value) and all(len(part) == 1 or not part.isalpha() for part in value) and not value[-1].endswith(",")
+    is_value = value == gold or all(len(part) == 1 or not part.isalpha() for part in value)
+    return bool(value) and is_value and not value[-1].endswith(",")
