@@ -320,7 +320,9 @@ def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
 def _moduli(node: Node) -> list[Node]:
     """The moduli of the residue classes in a number or an equation."""
     parts = (node, *children(node)) if node.op == "rel" else (node,)
-    return [part.args[2] for part in parts if part.op == "fn" and part.args[0] in ("mod", "residue") and _is_reduced(part)]
+    return [
+        part.args[2] for part in parts if part.op == "fn" and part.args[0] in ("mod", "residue") and _is_reduced(part)
+    ]
 
 
 def _differ(some: list[Node], others: list[Node]) -> bool:

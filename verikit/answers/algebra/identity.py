@@ -115,9 +115,7 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     return {"same": True, "different": False}.get(confirmed)
 
 
-def _differ_between_branches(
-    names: list[str], a: Node, b: Node, log_base: str, agreed: dict[str, Fraction]
-) -> bool:
+def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str, agreed: dict[str, Fraction]) -> bool:
     """Whether functions with branches, such as |x|, differ at a point of some branch."""
     if not (branched(a) or branched(b)):
         return False
