@@ -33,7 +33,8 @@ _BEFORE = re.compile(
 """Words of other languages than English before the last number of a text. `operations` has the English ones."""
 _BEHIND = re.compile(
     r"(?P<number>[-−]?\d[\d.,]*)[$)\\]{0,3}[^\W\d_]?\s?"
-    r"(?P<word>的(?:一半|[2-9两二三]倍)|の(?:半分|[2-9二三]倍)|以上|以下|未満|未满|より|보다|이상|이하|미만|초과|'[dt][ea]n (?:az|fazla))"
+    r"(?P<word>的(?:一半|[2-9两二三]倍)|の(?:半分|[2-9二三]倍)"
+    r"|以上|以下|未満|未满|より|보다|이상|이하|미만|초과|'[dt][ea]n (?:az|fazla))[^\d]{0,60}$"
 )
 MAX_CONDITIONED = 100
 """Maximum number of characters of an answer that is read as a value and its condition."""
