@@ -28,7 +28,8 @@ _VERBS = {
     "emptyset;varnothing;empty set;empty;none;no such solution;null set;gibt keine losung;gibt keine losungen;hat "
     "keine losung;hat keine losungen;pas de solution;aucune solution;no hay solucion;no hay soluciones;no tiene "
     "solucion;no tiene soluciones;ninguna solucion;nessuna soluzione;non ha soluzioni;non ci sono soluzioni;nao ha "
-    "solucao;nao tem solucao;nao ha solucoes;heeft geen oplossing;heeft geen oplossingen;нет решении;решении нет;не имеет решении;无解",
+    "solucao;nao tem solucao;nao "
+    "ha solucoes;heeft geen oplossing;heeft geen oplossingen;нет решении;решении нет;не имеет решении;无解",
     "infinitely many": "infinitely many;infinitely many solutions;infinite solutions;infinite number of solutions;"
     "infinitely many solution;infinite many solutions;infinite number",
 }
