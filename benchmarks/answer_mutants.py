@@ -75,13 +75,14 @@ NEUTRAL = frozenset(
     "before:nearly before:~ before:+ before:late before:early after:each after:left after:remaining after:apart "
     "after:away after:ago after:off after:more after:fewer after:times after:University after:City after:Jr. "
     "after:junior after:s after:% after:... after:! after:per~second after:per~cent~less after:too~few "
-    "after:where~x~≠~4 after:for~x~>~2 after:if~x~>~2 before:north~of before:after insert:% delete:% insert:~ "
-    "insert:+".replace("~", "\0").split()
+    "after:where~x~≠~4 after:for~x~>~2 after:if~x~>~2 before:after before:un after:less after:er insert:% "
+    "delete:% insert:~ insert:+".replace("~", "\0").split()
 )
 """Edits that the documentation calls neutral beside a number or formula."""
 LETTERS = re.compile(r"[^\W\d_]+")
 MARKS = re.compile(
-    r"\\(?:left|right|text|mathrm|textbf|[,;:! ()\[\]])|[\s$~{}'\"“”`|_]|(?<=[^\d])[.,:;!/()-]|[.,:;!/]+$|^[.,:;/)]+"
+    r"\\(?:left|right|text|mathrm|textbf|[,;:! ()\[\]])|\\(?=[a-z])"
+    r"|[\s$~{}'\"“”`|_]|(?<=[^\d])[.,:;!/()-]|[.,:;!/]+$|^[.,:;/)]+"
 )
 TOKENS = re.compile(r"\\[a-zA-Z]+|\d[\d,]*\.?\d*|\.\d+|[a-zA-Z]|[-+*/^(){}%]")
 POINTS: tuple[dict[str, float], ...] = ({}, {"x": 1.37, "n": 2.91}, {"x": -0.83, "n": 0.41})
@@ -96,7 +97,7 @@ def mutants(gold: str, rng: random.Random, count: int) -> Iterator[tuple[str, st
     """Edits of a gold answer, each with its kind."""
     for _ in range(count):
         kind, at = rng.random(), rng.randrange(len(gold))
-        digits = [index for index, char in enumerate(gold) if char.isdigit()]
+        digits = [index for index, char in enumerate(gold) if char.isdecimal()]
         if kind < 0.32:
             words = rng.choice(BEFORE)
             yield f"before:{words}", words + ("" if glued(words[::-1]) else " ") + gold

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from verikit.answers import aliases, choices, other_claims
 from verikit.answers.algebra.compare import compare
 from verikit.answers.algebra.equality import Equality, EqualityResult, Outcome, different, equal
+from verikit.answers.algebra.identity import identical
 from verikit.answers.claims import closing
 from verikit.answers.claims.predicates import is_negation
 from verikit.answers.claims.sentences import claimed, without_reasons
@@ -172,9 +173,11 @@ def _other_claim(case: _Case) -> AnswerVerdict | None:
     """Reject the opposite of an answer, and an answer in some cases, unless question or gold answer name them."""
     for word, rule in (
         (other_claims.opposite(case.text), "the opposite of the answer"),
-        (other_claims.only_case(case.text), "the answer in some cases only"),
+        (other_claims.only_case(case.text, case.gold.text), "the answer in some cases only"),
+        (other_claims.limited(case.text, case.gold.text), "a limit, part or multiple of the answer"),
     ):
-        if word and not re.search(rf"\b{word}", f"{case.terms.question} {case.gold.text}", re.IGNORECASE):
+        asked = f"{case.terms.question} {case.gold.text}"
+        if word and not re.search(rf"(?<![a-z]){re.escape(word)}", asked, re.IGNORECASE):
             return case.verdict(different(rule))
     return None
 
@@ -297,12 +300,14 @@ def _is_quotation(case: _Case) -> bool:
 
 
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether only one of answer and gold answer is a residue class, "3 mod 5", and the question has no modulus.
+    """Whether answer and gold answer are classes of different moduli, or only one is a class, "3 mod 5".
 
-    A modulus that changes the number is an operation: "7 mod 5" is 2.
+    A question with a modulus asks for a class. A modulus that changes the number is an operation: "7 mod 5" is 2.
     """
     gold = case.gold
     of_answer, of_gold = _CLASS.search(text), _CLASS.search(gold.text)
+    if of_answer and of_gold and gold.tree is not None and _differ(_moduli(answer), _moduli(gold.tree)):
+        return True
     if not (of_answer or of_gold) or _ANY_MODULUS.search(case.terms.question):
         return False
     if of_answer and not _ANY_MODULUS.search(gold.text):
@@ -310,6 +315,18 @@ def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
     if of_gold and gold.tree is not None and not _ANY_MODULUS.search(text):
         return any(map(_is_reduced, (gold.tree, *children(gold.tree))))
     return False
+
+
+def _moduli(node: Node) -> list[Node]:
+    """The moduli of the residue classes in a number or an equation."""
+    parts = (node, *children(node)) if node.op == "rel" else (node,)
+    return [
+        part.args[2] for part in parts if part.op == "fn" and part.args[0] in ("mod", "residue") and _is_reduced(part)
+    ]
+
+
+def _differ(some: list[Node], others: list[Node]) -> bool:
+    return len(some) != len(others) or not all(identical(a, b)[0] for a, b in zip(some, others, strict=True))
 
 
 def _is_reduced(node: Node) -> bool:

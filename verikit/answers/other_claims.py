@@ -1,4 +1,4 @@
-"""Values that are right only elsewhere: the opposite of the answer, or the answer in some cases only."""
+"""Values that are right only elsewhere: the opposite of the answer, the answer in some cases, or a limit or a part."""
 
 from __future__ import annotations
 
@@ -17,6 +17,25 @@ _LEADS = frozenset("the answer it is so thus hence therefore we get have find th
 """Words before a value that only introduce it. "The maximum is 5 when n is even" is about more than its value."""
 _TEXT, _COMMAND = re.compile(r"\\text\s*\{"), re.compile(r"\\[a-zA-Z]+")
 _BLANKS = str.maketrans(dict.fromkeys("\\$(){}.", " "))
+_LIMITS = """mindestens|höchstens|(?:mehr|weniger|größer|kleiner) als|au (?:moins|plus)|(?:plus|moins) de|al menos
+|por lo menos|a lo sumo|como (?:máximo|mínimo)|(?:más|menos) de|(?:mayor|menor) que|almeno|al (?:massimo|minimo)
+|(?:più|meno|maggiore|minore) di|pelo menos|no (?:máximo|mínimo)|mais de|maior que|minstens|hoogstens|ten minste
+|(?:meer|minder|groter|kleiner) dan|co naj(?:mniej|wyżej)|(?:więcej|mniej) niż|minst|högst|(?:mer|mindre|fler) än
+|en (?:az|fazla)|(?:более|менее|больше|меньше)(?:,? чем)?|как минимум|أكثر من|أقل من|على الأقل"""
+_PARTS = """(?:hälfte|doppelte|dreifache) (?:von|der)|(?:moitié|double|triple) de|(?:mitad|doble|triple) de
+|(?:metà|doppio|triplo) di|(?:metade|dobro|triplo) de|(?:helft|dubbele) van|połow[aęy] z|половин[аыу](?: от)?
+|удвоенн[а-я]{2}"""
+_BEFORE = re.compile(
+    rf"(?:(?<![^\W\d_])(?P<word>{_LIMITS}|{_PARTS})\s|(?P<sign>至少|最多|超过|大于|小于|不到|不足|多于|少于|少なくとも|多くとも|적어도)\s?)"
+    r"[\s}(\\$€£¥]{0,4}(?P<number>[-−]?\d[\d.,]*)[^\d]{0,60}$".replace("\n", ""),
+    re.IGNORECASE,
+)
+"""Words of other languages than English before the last number of a text. `operations` has the English ones."""
+_BEHIND = re.compile(
+    r"(?P<number>[-−]?\d[\d.,]*)[$)\\]{0,3}[^\W\d_]?\s?"
+    r"(?P<word>的(?:一半|[2-9两二三]倍)|の(?:半分|[2-9二三]倍)"
+    r"|以上|以下|未満|未满|より|보다|이상|이하|미만|초과|'[dt][ea]n (?:az|fazla))[^\d]{0,60}$"
+)
 MAX_CONDITIONED = 100
 """Maximum number of characters of an answer that is read as a value and its condition."""
 
@@ -27,21 +46,38 @@ def opposite(text: str) -> str:
     return found[1].lower() if found else ""
 
 
-def only_case(text: str) -> str:
+def only_case(text: str, gold: str) -> str:
     """The class of numbers in a condition right after a value: "5 when n is even". Empty if there is none."""
     said = text.lower()
     if len(said) > MAX_CONDITIONED or " " not in said or not any(case in said for case in _CASES):
         return ""
-    parts = _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
+    parts = _parts(said)
     at = next((at for at in range(len(parts) - 1, 0, -1) if parts[at] in _CASES), 0)
     is_end = parts[at + 1 : at + 2] == ["by"] or all(len(part) == 1 for part in parts[at + 1 :])
-    return parts[at] if is_end and _is_conditioned(parts[:at]) else ""
+    return parts[at] if is_end and _is_conditioned(parts[:at], _parts(gold.lower())) else ""
 
 
-def _is_conditioned(parts: list[str]) -> bool:
-    """Whether words are a value and the start of a condition: "it is 5 when n is"."""
+def _parts(said: str) -> list[str]:
+    """The words and numbers of a text, without LaTeX."""
+    return _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
+
+
+def limited(text: str, gold: str) -> str:
+    """The words of a language other than English that make the gold answer a limit, a part or a multiple."""
+    said = text[-MAX_CONDITIONED:]
+    if " " not in said and said.isascii():
+        return ""
+    found = _BEFORE.search(said) or _BEHIND.search(said)
+    if found is None or found["number"].rstrip(".,") not in gold:
+        return ""
+    return found["word"] or found["sign"]
+
+
+def _is_conditioned(parts: list[str], gold: list[str]) -> bool:
+    """Whether words are a value, or the gold answer, and the start of a condition: "it is 5 when n is"."""
     rest = list(dropwhile(lambda part: len(part) == 1 or part in _BETWEEN, reversed(parts)))
     if not rest or rest[0] not in _CONDITIONS:
         return False
     value = list(dropwhile(_LEADS.__contains__, reversed(rest[1:])))
-    return bool(value) and all(len(part) == 1 or not part.isalpha() for part in value) and not value[-1].endswith(",")
+    is_value = value == gold or all(len(part) == 1 or not part.isalpha() for part in value)
+    return bool(value) and is_value and not value[-1].endswith(",")

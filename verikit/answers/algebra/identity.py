@@ -96,32 +96,30 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     names = sorted(symbols(a) | symbols(b))
     stepped = bool(names) and (_calls(a, _STEPPED) or _calls(b, _STEPPED))
     needed = TRIALS if stepped else NEEDED
-    agreed: dict[str, Fraction] | None = None
-    count = 0
+    agreed: list[dict[str, Fraction]] = []
     for point in spread_points(tuple(names), 41 if stepped else 1):
         outcome = _outcome_at(point, a, b, log_base)
         if outcome in ("different", "unsure"):
             return False if outcome == "different" else None
         if outcome == "same":
-            agreed = point
-            count += 1
-            if count >= (needed if names else 1):
+            agreed.append(point)
+            if len(agreed) >= (needed if names else 1):
                 break
-    if agreed is None and names and _WHOLE.issuperset(names):
+    if not agreed and names and _WHOLE.issuperset(names):
         return _at_whole_numbers(names, a, b, log_base)
-    if agreed is None or (names and count < 2):
+    if not agreed or (names and len(agreed) < 2):
         return None
-    if names and _differ_between_branches(names, a, b, log_base):
+    if names and _differ_between_branches(names, a, b, log_base, agreed[0]):
         return False
-    confirmed = _compare_at(agreed, a, b, log_base, ManyDigits(agreed, log_base))
+    confirmed = _compare_at(agreed[-1], a, b, log_base, ManyDigits(agreed[-1], log_base))
     return {"same": True, "different": False}.get(confirmed)
 
 
-def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str) -> bool:
+def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str, agreed: dict[str, Fraction]) -> bool:
     """Whether functions with branches, such as |x|, differ at a point of some branch."""
     if not (branched(a) or branched(b)):
         return False
-    return any(_differ_at(point, a, b, log_base) for point in branch_points(tuple(names), a, b, log_base))
+    return any(_differ_at(point, a, b, log_base) for point in branch_points(tuple(names), a, b, log_base, agreed))
 
 
 def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> bool:

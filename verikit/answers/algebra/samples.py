@@ -76,16 +76,20 @@ def _whole(exponent: Node) -> bool:
     return exponent.op == "num" and type(exponent.args[0]) is int
 
 
-def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str) -> Iterator[Point]:
-    """Points of every sign, and on either side of the sign changes of both trees' sums along one variable."""
+def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str, agreed: Point) -> Iterator[Point]:
+    """Points of every sign, and on either side of the sign changes of both trees' sums along one variable.
+
+    Both trees have a value at `agreed`. At the other points with its signs, they may have none.
+    """
     yield from _orthants(names)
     sums = list(dict.fromkeys((*_sums(a), *_sums(b), a, b)))[-MAX_SUMS:]
-    for trial, base in enumerate(spread_points(names)):
-        if trial == 0 or (trial == 2 and len(names) <= 2):
-            scan = _Scan(base, log_base)
-            for name in names:
-                for value in scan.cells(sums, name):
-                    yield base | {name: Fraction(value).limit_denominator(10**6)}
+    spread = list(spread_points(names))
+    bases = [spread[0], spread[2]] if len(names) <= 2 else spread[:1]
+    for base in bases if agreed in bases else [*bases, agreed]:
+        scan = _Scan(base, log_base)
+        for name in names:
+            for value in scan.cells(sums, name):
+                yield base | {name: Fraction(value).limit_denominator(10**6)}
 
 
 def _orthants(names: tuple[str, ...]) -> Iterator[Point]:

@@ -78,7 +78,9 @@ def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
             return equal("the base left out")
         if _PLAIN.fullmatch(part):
             return equal("same number, written decimally") if int(part) == gold.value else None
-    return None
+    last = read_based(flat(plain(text)).rpartition(" ")[2])
+    is_another = last is not None and last.value != gold.value
+    return different("another number in a base") if is_another else None  # the tree of A3_16 is a product
 
 
 FAMILY = Family("base", _gold, _match)

@@ -214,7 +214,13 @@ SAME = Conversion(Fraction(1))
 
 
 def conversions(gold: tuple[Measure, ...], answer: tuple[Measure, ...]) -> Iterator[Conversion]:
-    """The conversions from the answer's unit to the gold answer's, for each pair of compatible readings."""
+    """The conversions from the answer's unit to the gold answer's, for each pair of compatible readings.
+
+    A unit with several readings means the same on both sides: 95° is never 35°.
+    """
+    if gold == answer:
+        yield SAME
+        return
     for g in gold:
         for a in answer:
             if (found := _convert(a, g)) is not None:

@@ -131,8 +131,8 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|is out(?=\W*$)|(?<!which )is too(?= \w)|no(?=\s?[-$]?\d)|never|neither|nor|none|or|maybe|perhaps|"
-    r"possibly|either|except|but|unless|instead|rather|wrong|"
+    r"\b(?:not|is out(?=\W*$)|(?<!which )is too(?= \w)|no(?=\s?[-$]?\d|\slonger\b)|never|neither|nor|none|or|maybe|"
+    r"perhaps|possibly|either|except|but|unless|instead|rather|wrong|"
     r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
     r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",

@@ -25,7 +25,7 @@ _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla|
 _BOUNDS = (
     r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
     r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
-    r"|different\s+from|anti|(?:number|one)\s+after|before"
+    r"|different\s+from|(?:north|south)\s+of|anti|(?:number|one)\s+after|before"
 )
 AFTER = frozenset(
     "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
@@ -43,10 +43,10 @@ WORDS = AFTER | NO_CLAIM | frozenset(
 
 _BEFORE = re.compile(
     rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|{_FACTOR}|\d+\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
-    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?(?:\\?\$|[€£¥])?$",
+    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?(?:(?:\\?\$|[€£¥])\s?)?$",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?(?:\\?\$|[€£¥])?$", re.IGNORECASE)
+_LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?(?:(?:\\?\$|[€£¥])\s?)?$", re.IGNORECASE)
 _BEHIND = re.compile(
     rf"\s+(?:[^\W\d_][^\s,;:.!?]{{0,19}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
     r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b|etc\b|and\s+(?:others?|so\s+on)\b)|\s*(?:\\?(?:pi|sqrt)\b|\\[bp]mod\b|[π√])",
