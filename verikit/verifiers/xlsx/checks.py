@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -181,29 +182,103 @@ class Checks:
         cell = self._book.one(name)
         if not cell.formula:
             return no(f"{name} is typed in, no formula")
-        if unfit := self._unfit(cell):
-            return unfit
         inputs = {one.key: one for area in areas_of(formula, name) for one in self._book.asked(area)}
-        values = {key: one.value for key, one in inputs.items() if not one.error}
-        random = mutations.generator(self._seed, name)
-        cases: list[Case] = [{}, *mutations.drawn(values, random, self._mutations)]
-        if len(cases) == 1:
-            return no(f"the inputs of {name} hold no numbers")
-        whole = [{**values, **case} for case in cases]
+        made = [one for one in inputs.values() if one.formula]
+        if unfit := next(filter(None, map(self._unfit, [cell, *made])), None):
+            return unfit
         own = "X1!A1"
-        written = self._written(formula, cell)
-        same = self._same
-        right = engines.calculate({"values": {}, "formulas": {own: written}, "errors": {}}, [own], whole, same)
-        runs = self._calculated([cell.key], whole)
+        model = {"values": {}, "formulas": {own: self._written(formula, cell)}, "errors": {}}
+        computed = self._calculated([one.key for one in made], [{}]) if made else None
+        values = self._inputs(inputs, computed, 0)
+        if values is None:
+            return undecided(f"the engines do not decide the inputs of {name}")
+
+        def right(cases: Sequence[Case]) -> list[Found | None]:
+            runs = engines.calculate(model, [own], cases, self._same)
+            return [engines.agreed(runs.of(own, number), self._same) for number in range(len(cases))]
+
+        hidden = self._hidden(name, formula, values, lambda: right([values])[0])
+        if not hidden:
+            return no(f"the inputs of {name} hold no numbers and no strings that its value shows")
+        whole = [values, *hidden]
+        score = self._compared(name, cell, right(whole), self._calculated([cell.key], whole))
+        if score.value == 0.0 and made:
+            return self._by_sources(name, cell, inputs, right) or score
+        return score
+
+    def _inputs(self, inputs: Mapping[str, SeenCell], computed: engines.Runs | None, case: int) -> Case | None:
+        """The values of inputs, of which some may be computed. None if the engines differ on one."""
+        values: dict[str, str | bool | float | None] = {}
+        for key, one in inputs.items():
+            if one.formula and computed is not None:
+                found = engines.agreed(computed.of(key, case), self._same)
+                if found is None:
+                    return None
+                if not found.error:
+                    values[key] = found.value
+            elif not one.error:
+                values[key] = one.value
+        return values
+
+    def _hidden(self, name: str, formula: str, values: Case, result: Callable[[], Found | None]) -> list[Case]:
+        """Sets of hidden inputs for a formula of the row.
+
+        Args:
+            name: The cell that it is for.
+            formula: The formula.
+            values: The shown inputs.
+            result: Computes its value for them.
+        """
+        areas = [[values.get(one.key) for one in self._book.asked(area)] for area in areas_of(formula, name)]
+        single = [self._book.one(area).key for area, cells in zip(areas_of(formula, name), areas, strict=True)
+                  if len(cells) == 1]  # fmt: skip
+        texts = {key: text for key in single if isinstance(text := values.get(key), str)}
+        lists = [cells for cells in areas if len(cells) > 1]
+        random = mutations.generator(self._seed, name)
+        cases = mutations.drawn(values, random, self._mutations)
+        if texts:
+            looked_up = all(any(text in cells for cells in lists) for text in texts.values())
+            found = None if looked_up else result()
+            shown = str(found.value) if found is not None else ""
+            others = [mutations.reworded(texts, lists, shown, random) for _ in range(self._mutations)]
+            cases = [drawn | other for drawn, other in zip(cases or [{}] * len(others), others, strict=True)]
+        return [{**values, **case} for case in cases if case]
+
+    def _compared(self, name: str, cell: SeenCell, right: Sequence[Found | None], runs: engines.Runs) -> Score:
+        """Whether a cell has the right value in each case that the engines decide."""
         scores = []
-        for case in range(len(cases)):
-            wanted = engines.agreed(right.of(own, case), same)
+        for case, wanted in enumerate(right):
             if wanted is not None:
                 shown = name if not case else f"{name}, with other inputs"
-                scores.append(self._of_verdict(shown, runs.of(cell.key, case), partial(same, wanted)))
+                scores.append(self._of_verdict(shown, runs.of(cell.key, case), partial(self._same, wanted)))
         if len(scores) < 2:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
+
+    def _by_sources(
+        self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell],
+        right: Callable[[Sequence[Case]], Sequence[Found | None]],
+    ) -> Score | None:  # fmt: skip
+        """The score of a cell that bypasses computed inputs: what they depend on is changed instead.
+
+        None if a computed input stays the same, since a constant could replace the cell then.
+        """
+        made = [key for key, one in inputs.items() if one.formula]
+        reached = set[str]().union(*map(self._book.reached, made)) | set(inputs)
+        sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
+        random = mutations.generator(self._seed, name, "sources")
+        cases = [{}, *mutations.drawn(sources, random, self._mutations)]
+        runs = self._calculated([cell.key, *made], cases)
+        found = [self._inputs({**inputs, **self._changed(inputs, case)}, runs, number)
+                 for number, case in enumerate(cases)]  # fmt: skip
+        whole = [values for values in found if values is not None]
+        if len(whole) < len(cases) or any(all(values.get(key) == whole[0].get(key) for values in whole) for key in made):
+            return None
+        score = self._compared(name, cell, right(whole), runs)
+        return score if score.value == 1.0 else None
+
+    def _changed(self, inputs: Mapping[str, SeenCell], case: Case) -> dict[str, SeenCell]:
+        return {key: replace(inputs[key], value=value) for key, value in case.items() if key in inputs}
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
