@@ -123,7 +123,10 @@ class Checks:
         if problem := self._book.told_of(reached, "problems"):
             return undecided(f"{cell.cell} is not recalculated: {problem}")
         if volatile := self._book.volatile(reached):
-            return undecided(f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}")
+            return undecided(
+                f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}. A value that differs each time the "
+                "workbook is opened can't be compared"
+            )
         return None
 
     def _calculated(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
