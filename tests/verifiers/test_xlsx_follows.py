@@ -57,7 +57,8 @@ def test_a_string_that_the_value_shows_changes_too():
 
 
 @pytest.mark.parametrize(
-    "own", ["T[[#This Row],[n]]*T[[#This Row],[unit price]]", "[@n]*[@[unit price]]", "[[#This Row],n]*T[@[unit price]]"]
+    "own",
+    ["T[[#This Row],[n]]*T[[#This Row],[unit price]]", "[@n]*[@[unit price]]", "[[#This Row],n]*T[@[unit price]]"],
 )
 def test_references_to_a_tables_own_row_are_followed(own):
     from openpyxl import Workbook

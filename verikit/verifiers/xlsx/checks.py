@@ -275,7 +275,9 @@ class Checks:
         found = [self._inputs({**inputs, **self._changed(inputs, case)}, runs, number)
                  for number, case in enumerate(cases)]  # fmt: skip
         whole = [values for values in found if values is not None]
-        if len(whole) < len(cases) or any(all(values.get(key) == whole[0].get(key) for values in whole) for key in made):
+        if len(whole) < len(cases) or any(
+            all(values.get(key) == whole[0].get(key) for values in whole) for key in made
+        ):
             return None
         score = self._compared(name, cell, right(whole), runs)
         return score if score.value == 1.0 else None
