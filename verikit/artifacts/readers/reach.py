@@ -7,7 +7,7 @@ can't be expanded (another workbook, a computed reference) are reported instead,
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -328,25 +328,29 @@ def _column_of(table: Any, inside: str, row: int) -> CellArea | None:
     whole = reference(str(table.ref))
     if whole is None:
         return None
+    parted = inside.replace("[@", "[#this row\0").replace("[", "\0").replace("]", "\0").casefold().split("\0")
+    words = [word for part in parted if (word := part.strip(" ,")) not in ("", ":")]
+    lines = _lines_of(table, whole, [word for word in words if word.startswith("#")] or ["#data"], row)
+    names = [str(column.name).casefold() for column in table.tableColumns]
+    columns = [names.index(word) if word in names else -1 for word in words if not word.startswith("#")]
+    if lines is None or len(columns) > 2 or -1 in columns:
+        return None
+    left, right = (whole.left + columns[0], whole.left + columns[-1]) if columns else (whole.left, whole.right)
+    return CellArea("", lines[0], left, lines[1], right)
+
+
+def _lines_of(table: Any, whole: CellArea, parts: Sequence[str], row: int) -> tuple[int, int] | None:
+    """The first and the last row of parts of a table (`#data`, `#this row`). None if it does not have them."""
     head, foot = table.headerRowCount if table.headerRowCount is not None else 1, table.totalsRowCount or 0
     top, bottom = whole.top + head, whole.bottom - foot
     rows = {"#all": (whole.top, whole.bottom), "#data": (top, bottom), "#headers": (whole.top, top - 1),
-            "#totals": (bottom + 1, whole.bottom), "#this row": (row, row)}  # fmt: skip
-    parted = inside.replace("[@", "[#this row\0").replace("[", "\0").replace("]", "\0").split("\0")
-    words = [word.strip(" ,") for word in parted]
-    special = [word.casefold() for word in words if word.startswith("#")] or ["#data"]
-    names = [str(column.name).casefold() for column in table.tableColumns]
-    columns = [word.casefold() for word in words if word and not word.startswith("#") and word != ":"]
-    if not set(special) <= set(rows) or len(columns) > 2 or any(word not in names for word in columns):
+            "#totals": (bottom + 1, whole.bottom)}  # fmt: skip
+    if top <= row <= bottom:
+        rows["#this row"] = (row, row)
+    if not set(parts) <= set(rows):
         return None
-    low, high = min(rows[one][0] for one in special), max(rows[one][1] for one in special)
-    if low > high or ("#this row" in special and not top <= row <= bottom):
-        return None
-    left, right = whole.left, whole.right
-    if columns:
-        left = whole.left + names.index(columns[0])
-        right = whole.left + names.index(columns[-1])
-    return CellArea("", low, left, high, right)
+    low, high = min(rows[part][0] for part in parts), max(rows[part][1] for part in parts)
+    return (low, high) if low <= high else None
 
 
 def _known() -> frozenset[str]:

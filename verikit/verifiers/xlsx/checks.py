@@ -17,6 +17,8 @@ from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
 
 YES = Score(1.0)
+Right = Callable[[Sequence[Case]], Sequence[Found | None]]
+"""Computes the values of a row's formula for some inputs."""
 
 
 def no(reason: str) -> Score:
@@ -186,65 +188,46 @@ class Checks:
         if not cell.formula:
             return no(f"{name} is typed in, no formula")
         inputs = {one.key: one for area in areas_of(formula, name) for one in self._book.asked(area)}
-        made = [one for one in inputs.values() if one.formula]
-        if unfit := next(filter(None, map(self._unfit, [cell, *made])), None):
+        made = _computed(inputs)
+        if unfit := self._first_unfit([cell, *(inputs[key] for key in made)]):
             return unfit
-        own = "X1!A1"
-        model = {"values": {}, "formulas": {own: self._written(formula, cell)}, "errors": {}}
-        computed = self._calculated([one.key for one in made], [{}]) if made else None
-        values = self._inputs(inputs, computed, 0)
+        values = self._inputs(inputs, self._calculated(made, [{}]) if made else None, 0)
         if values is None:
             return undecided(f"the engines do not decide the inputs of {name}")
-
-        def right(cases: Sequence[Case]) -> list[Found | None]:
-            runs = engines.calculate(model, [own], cases, self._same)
-            return [engines.agreed(runs.of(own, number), self._same) for number in range(len(cases))]
-
-        hidden = self._hidden(name, formula, values, lambda: right([values])[0])
+        right = partial(engines.results, self._written(formula, cell), self._same)
+        hidden = self._hidden(name, formula, values, right)
         if not hidden:
             return no(f"the inputs of {name} hold no numbers and no strings that its value shows")
         whole = [values, *hidden]
         score = self._compared(name, cell, right(whole), self._calculated([cell.key], whole))
-        if score.value == 0.0 and made:
-            return self._by_sources(name, cell, inputs, right) or score
-        return score
+        bypasses = score.value == 0.0 and made and self._bypasses(name, cell, inputs, right)
+        return YES if bypasses else score
+
+    def _first_unfit(self, cells: Sequence[SeenCell]) -> Score | None:
+        return next(filter(None, map(self._unfit, cells)), None)
 
     def _inputs(self, inputs: Mapping[str, SeenCell], computed: engines.Runs | None, case: int) -> Case | None:
         """The values of inputs, of which some may be computed. None if the engines differ on one."""
         values: dict[str, str | bool | float | None] = {}
         for key, one in inputs.items():
+            found: Found | None = Found(one.value, one.error)
             if one.formula and computed is not None:
                 found = engines.agreed(computed.of(key, case), self._same)
-                if found is None:
-                    return None
-                if not found.error:
-                    values[key] = found.value
-            elif not one.error:
-                values[key] = one.value
+            if found is None:
+                return None
+            if not found.error:
+                values[key] = found.value
         return values
 
-    def _hidden(self, name: str, formula: str, values: Case, result: Callable[[], Found | None]) -> list[Case]:
-        """Sets of hidden inputs for a formula of the row.
+    def _hidden(self, name: str, formula: str, values: Case, right: Right) -> list[Case]:
+        """Sets of hidden inputs for a formula of the row, beside the shown ones."""
 
-        Args:
-            name: The cell that it is for.
-            formula: The formula.
-            values: The shown inputs.
-            result: Computes its value for them.
-        """
-        areas = [[values.get(one.key) for one in self._book.asked(area)] for area in areas_of(formula, name)]
-        single = [self._book.one(area).key for area, cells in zip(areas_of(formula, name), areas, strict=True)
-                  if len(cells) == 1]  # fmt: skip
-        texts = {key: text for key in single if isinstance(text := values.get(key), str)}
-        lists = [cells for cells in areas if len(cells) > 1]
-        random = mutations.generator(self._seed, name)
-        cases = mutations.drawn(values, random, self._mutations)
-        if texts:
-            looked_up = all(any(text in cells for cells in lists) for text in texts.values())
-            found = None if looked_up else result()
-            shown = str(found.value) if found is not None else ""
-            others = [mutations.reworded(texts, lists, shown, random) for _ in range(self._mutations)]
-            cases = [drawn | other for drawn, other in zip(cases or [{}] * len(others), others, strict=True)]
+        def shown() -> str:
+            [found] = right([values])
+            return str(found.value) if found is not None else ""
+
+        areas = [[(one.key, values.get(one.key)) for one in self._book.asked(area)] for area in areas_of(formula, name)]
+        cases = mutations.hidden(areas, shown, mutations.generator(self._seed, name), self._mutations)
         return [{**values, **case} for case in cases if case]
 
     def _compared(self, name: str, cell: SeenCell, right: Sequence[Found | None], runs: engines.Runs) -> Score:
@@ -258,32 +241,21 @@ class Checks:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
 
-    def _by_sources(
-        self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell],
-        right: Callable[[Sequence[Case]], Sequence[Found | None]],
-    ) -> Score | None:  # fmt: skip
-        """The score of a cell that bypasses computed inputs: what they depend on is changed instead.
+    def _bypasses(self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell], right: Right) -> bool:
+        """Whether a cell is right without its computed inputs: what these depend on is changed instead of them.
 
-        None if a computed input stays the same, since a constant could replace the cell then.
+        All of them must change with it. Otherwise a constant could replace the cell.
         """
-        made = [key for key, one in inputs.items() if one.formula]
+        made = _computed(inputs)
         reached = set[str]().union(*map(self._book.reached, made)) | set(inputs)
         sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
-        random = mutations.generator(self._seed, name, "sources")
-        cases = [{}, *mutations.drawn(sources, random, self._mutations)]
+        cases = [{}, *mutations.drawn(sources, mutations.generator(self._seed, name, "sources"), self._mutations)]
         runs = self._calculated([cell.key, *made], cases)
-        found = [self._inputs({**inputs, **self._changed(inputs, case)}, runs, number)
-                 for number, case in enumerate(cases)]  # fmt: skip
-        whole = [values for values in found if values is not None]
-        if len(whole) < len(cases) or any(
-            all(values.get(key) == whole[0].get(key) for values in whole) for key in made
-        ):
-            return None
-        score = self._compared(name, cell, right(whole), runs)
-        return score if score.value == 1.0 else None
-
-    def _changed(self, inputs: Mapping[str, SeenCell], case: Case) -> dict[str, SeenCell]:
-        return {key: replace(inputs[key], value=value) for key, value in case.items() if key in inputs}
+        whole = [self._inputs(_changed(inputs, case), runs, number) for number, case in enumerate(cases)]
+        decided = [values for values in whole if values is not None]
+        if len(decided) < len(whole) or not all(_varies(decided, key) for key in made):
+            return False
+        return self._compared(name, cell, right(decided), runs).value == 1.0
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
@@ -372,6 +344,18 @@ def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_
     if text is None:
         return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")
     return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
+
+
+def _computed(inputs: Mapping[str, SeenCell]) -> list[str]:
+    return [key for key, one in inputs.items() if one.formula]
+
+
+def _changed(inputs: Mapping[str, SeenCell], case: Case) -> dict[str, SeenCell]:
+    return {key: replace(one, value=case.get(key, one.value)) for key, one in inputs.items()}
+
+
+def _varies(cases: Sequence[Case], key: str) -> bool:
+    return any(case.get(key) != cases[0].get(key) for case in cases)
 
 
 def areas_of(formula: str, name: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
 
@@ -30,7 +30,37 @@ def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dic
     return cases
 
 
-def reworded(
+def hidden(
+    areas: Sequence[Sequence[tuple[str, Content]]], shown: Callable[[], str], random: Random, count: int
+) -> list[dict[str, Content]]:
+    """`count` sets of other inputs: numbers as in `drawn`, and strings in cells of their own as in `_reworded`.
+
+    Args:
+        areas: The cells of each reference, with their values.
+        shown: Computes the result for these values.
+        random: The generator.
+        count: How many.
+    """
+    cases = drawn({key: value for cells in areas for key, value in cells}, random, count)
+    texts, lists = _single_texts(areas), _lists(areas)
+    if not texts:
+        return cases
+    listed = [value for entries in lists for value in entries]
+    result = "" if set(texts.values()).issubset(listed) else shown()
+    others = [_reworded(texts, lists, result, random) for _ in range(count)]
+    return [case | other for case, other in zip(cases or [{}] * count, others, strict=True)]
+
+
+def _single_texts(areas: Sequence[Sequence[tuple[str, Content]]]) -> dict[str, str]:
+    single = [cells[0] for cells in areas if len(cells) == 1]
+    return {key: value for key, value in single if isinstance(value, str)}
+
+
+def _lists(areas: Sequence[Sequence[tuple[str, Content]]]) -> list[list[Content]]:
+    return [[value for _, value in cells] for cells in areas if len(cells) > 1]
+
+
+def _reworded(
     texts: Mapping[str, str], lists: Sequence[Sequence[Content]], shown: str, random: Random
 ) -> dict[str, Content]:
     """Other strings for single inputs, which lookups would not notice otherwise.
