@@ -74,6 +74,7 @@ IN_SIGHT = {
     "a hidden style undone": p(r(SENTENCE, '<w:vanish w:val="0"/>'), style="Ghost"),
     "an entity": p(r("A &amp; B")) + p(r(SENTENCE)),
     "exact lines": p(r(SENTENCE), props='<w:spacing w:line="240" w:lineRule="exact"/>'),
+    "an old text box in a group": drawn("position:absolute;left:90000;top:3600"),
     "an old text box": drawn("position:absolute;margin-left:90pt;margin-top:-2in"),
     "a text box": "<w:p><w:r><w:pict><w:txbxContent>" + p(r(SENTENCE)) + "</w:txbxContent></w:pict></w:r></w:p>",
 }  # fmt: skip

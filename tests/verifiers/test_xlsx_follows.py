@@ -66,6 +66,7 @@ def test_references_to_a_tables_own_row_are_followed(own):
 
     def data(formula):
         whole, out = Workbook(), io.BytesIO()
+        assert whole.active is not None
         for row in (["n", "unit price", "sum"], [4, 50, formula], [2, 61, formula]):
             whole.active.append(row)
         whole.active.add_table(Table(displayName="T", ref="A1:C3"))

@@ -29,7 +29,7 @@ _AROUND_RUNS = {"ins", "moveTo", "hyperlink", "sdt", "sdtContent", "smartTag", "
 _OUTSIDE = 20_000_000
 """EMU from the page's corner (55 cm). A box this far away is off the page."""
 _EMU_OF_POINT = 12_700
-_UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0, "": 0.75}
+_UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0}
 _THIN = 3.0
 """Points. Characters or fixed lines below this are not visible."""
 MOST_BLOCKS = 100_000
@@ -315,12 +315,13 @@ def _away(anchor: ElementTree.Element) -> str:
 
 def _drawn_away(style: str) -> str:
     """Why a shape of older programs can't be seen, by its place in a list of CSS declarations."""
-    told = dict(part.lower().replace(" ", "").partition(":")[::2] for part in style[:2000].split(";"))
+    parts = (part.lower().replace(" ", "").partition(":") for part in style[:2000].split(";"))
+    told = {name: value for name, _, value in parts}
     if told.get("visibility") == "hidden":
         return "a hidden box"
     if told.get("position") not in ("absolute", "relative"):
         return ""
-    for side in ("margin-left", "margin-top", "left", "top"):
+    for side in ("margin-left", "margin-top"):  # `left` and `top` have the unit of the group around the shape
         points = _points(told.get(side, ""))
         if points and not -5_000_000 < points * _EMU_OF_POINT < _OUTSIDE:
             return "a box off the page"
