@@ -75,6 +75,8 @@ IN_SIGHT = {
     "an entity": p(r("A &amp; B")) + p(r(SENTENCE)),
     "exact lines": p(r(SENTENCE), props='<w:spacing w:line="240" w:lineRule="exact"/>'),
     "an old text box in a group": drawn("position:absolute;left:90000;top:3600"),
+    "lines of an unknown rule": p(r(SENTENCE), props='<w:spacing w:line="20" w:lineRule="a pt, exact"/>'),
+    "an old text box with a false length": drawn("position:absolute;margin-left:--9pt"),
     "an old text box": drawn("position:absolute;margin-left:90pt;margin-top:-2in"),
     "a text box": "<w:p><w:r><w:pict><w:txbxContent>" + p(r(SENTENCE)) + "</w:txbxContent></w:pict></w:r></w:p>",
 }  # fmt: skip

@@ -272,8 +272,8 @@ class _Document:
 
 def _squeezed(spacing: str) -> str:
     """Why a fixed line height hides a paragraph; empty if it doesn't."""
-    height = spacing.removesuffix(" pt, exact")
-    return f"lines of {height} points" if height != spacing and float(height) < _THIN else ""
+    height, _, rule = spacing.partition(" pt, ")
+    return f"lines of {height} points" if rule == "exact" and float(height) < _THIN else ""
 
 
 def _text_of(run: ElementTree.Element) -> str:
@@ -332,7 +332,7 @@ def _points(length: str) -> float | None:
     """A length of CSS in points."""
     for unit, points in _UNITS.items():
         number = length.removesuffix(unit)
-        if number != length and number.lstrip("-").replace(".", "", 1).isdecimal() and len(number) < 15:
+        if number != length and number.removeprefix("-").replace(".", "", 1).isdecimal() and len(number) < 15:
             return float(number) * points
     return None
 
