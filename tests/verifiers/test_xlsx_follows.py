@@ -76,6 +76,8 @@ def test_references_to_a_tables_own_row_are_followed(own):
     xlsx = verikit.xlsx(file="*", values={"C2": 200, "C3": 122}, follows={"C3": "=A3*B3"})
     assert xlsx.score([data(f"={own}")])[0].value == 1.0
     assert xlsx.score([data("=T[[#This Row],[n]]*61")])[0].value == 0.0
+    outside = sales(cells(F9="=[@n]"))
+    assert verikit.xlsx(file="*", values={"F9": 1}, undecided=1.0).score([left(outside)])[0].value == 0.0
 
 
 def badly_validated(data):

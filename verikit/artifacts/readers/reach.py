@@ -311,8 +311,11 @@ class _Formula:
         name, _, inside = text.partition("[")
         found = self._book.tables.get(name.casefold()) if name else self._around()
         area = _column_of(found[1], "[" + inside, self._row) if found else None
-        if found is None or area is None:
+        if found is None and not name:
+            self.fault = f"no table is around {text[:60]}"
+        elif found is None or area is None:
             self.problem = f"a reference to a table that is not read: {text[:60]}"
+        if found is None or area is None:
             return "NA()"
         return self._area(CellArea(found[0], area.top, area.left, area.bottom, area.right), text)
 
