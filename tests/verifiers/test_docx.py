@@ -55,6 +55,14 @@ DARK_ROW = (
     + p(r(SENTENCE, WHITE))
     + "</w:tc></w:tr></w:tbl>"
 )
+
+
+def drawn(style):
+    """The sentence in a shape of programs before 2010."""
+    shape = f'<v:shape xmlns:v="urn:schemas-microsoft-com:vml" style="{style}"><v:textbox><w:txbxContent>'
+    return f"<w:p><w:r><w:pict>{shape}{p(r(SENTENCE))}</w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"
+
+
 IN_SIGHT = {
     "four runs": p(r("Costs "), r("fell ", "<w:b/>"), r("by 4% "), r("in May.")),
     "a trailing blank": p(r(SENTENCE + "  ")),
@@ -65,6 +73,11 @@ IN_SIGHT = {
     "a dark row of a table's style": DARK_ROW,
     "a hidden style undone": p(r(SENTENCE, '<w:vanish w:val="0"/>'), style="Ghost"),
     "an entity": p(r("A &amp; B")) + p(r(SENTENCE)),
+    "exact lines": p(r(SENTENCE), props='<w:spacing w:line="240" w:lineRule="exact"/>'),
+    "an old text box in a group": drawn("position:absolute;left:90000;top:3600"),
+    "lines of an unknown rule": p(r(SENTENCE), props='<w:spacing w:line="20" w:lineRule="a pt, exact"/>'),
+    "an old text box with a false length": drawn("position:absolute;margin-left:--9pt"),
+    "an old text box": drawn("position:absolute;margin-left:90pt;margin-top:-2in"),
     "a text box": "<w:p><w:r><w:pict><w:txbxContent>" + p(r(SENTENCE)) + "</w:txbxContent></w:pict></w:r></w:p>",
 }  # fmt: skip
 OUT_OF_SIGHT = {
@@ -79,6 +92,9 @@ OUT_OF_SIGHT = {
     "one point": p(r(SENTENCE, '<w:sz w:val="2"/>')),
     "an instruction of a field": p(f"<w:r><w:instrText>{SENTENCE}</w:instrText></w:r>"),
     "cut by a paragraph": p(r("Costs fell by 4%")) + p(r("in May.")),
+    "lines of a point": p(r(SENTENCE), props='<w:spacing w:line="20" w:lineRule="exact"/>'),
+    "an old text box off the page": drawn("position:absolute; margin-left:-900pt; margin-top:2pt"),
+    "a hidden old text box": drawn("position:absolute;visibility:hidden"),
     "a denial": p(r("Costs fell by 40% in May.")),
 }
 

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -217,3 +218,15 @@ def test_rows_are_found_by_their_key_however_many_changes_are_expected():
     table = sqlite_file.StoredTable(("id", "a"), ("INTEGER", ""), ("id",), ((cell, ("text", "x")),))
     assert table.by_key == {(cell,): (cell, ("text", "x"))}
     assert table.by_key is table.by_key
+
+
+def test_a_key_of_several_columns_is_a_list_or_an_object(tmp_path):
+    for name, count in (("before", 1), ("after", 5)):
+        (tmp_path / name).mkdir()
+        with closing(sqlite3.connect(tmp_path / name / "shop.db")) as database:
+            database.execute("CREATE TABLE items (bill TEXT, line INTEGER, n INTEGER, PRIMARY KEY (bill, line))")
+            database.execute("INSERT INTO items VALUES ('a', 2, ?)", [count])
+            database.commit()
+    for key in (["a", 2], {"bill": "a", "line": 2}):
+        state = verikit.state("shop.db", changed=[{"table": "items", "key": key, "set": {"n": 5}}])
+        assert state("", workspace=Workspace(tmp_path / "after", tmp_path / "before")).value == 1.0

@@ -77,6 +77,9 @@ def test_strictness_by_option():
     assert value("\ufeff" + CSV, allow=["bom"]) == 1.0
     doubled = json.dumps(ROWS).replace('"id": 1', '"id": 9, "id": 1')
     assert value(doubled, "out.json", allow="duplicates") == 1.0
+    semicolons = CSV.replace(",", ";").replace("B; C", "B, C")
+    assert (value(semicolons), value(semicolons, allow=["semicolons"])) == (0.0, 1.0)
+    assert value(CSV, allow=["semicolons"]) == 1.0
     assert value('[{"a": NaN}]', "out.json", [{"a": float("nan")}], allow=["nan"]) == 1.0
     shuffled = 'id,name,sum,ok,note\n2,"B, C",3,false,x\n1,Ann,4.5,true,\n'
     assert value(shuffled, order="given") == 0.0

@@ -13,6 +13,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _WP = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_V = "{urn:schemas-microsoft-com:vml}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _OFF = ("0", "false", "off")
 _TOGGLES = {
@@ -27,6 +28,10 @@ _SKIPPED = {"del", "moveFrom", "instrText", "delText", "delInstrText", "commentR
 _AROUND_RUNS = {"ins", "moveTo", "hyperlink", "sdt", "sdtContent", "smartTag", "fldSimple", "customXml", "dir", "bdo"}
 _OUTSIDE = 20_000_000
 """EMU from the page's corner (55 cm). A box this far away is off the page."""
+_EMU_OF_POINT = 12_700
+_UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0}
+_THIN = 3.0
+"""Points. Characters or fixed lines below this are not visible."""
 MOST_BLOCKS = 100_000
 _UNKNOWN = "unknown"
 """The ground of cells that a table's style paints."""
@@ -238,7 +243,7 @@ class _Document:
         base = {"ground": ground, "colour": "", "size": 10.0} | self._defaults | self._inherited(style, "run")
         runs: list[Run] = []
         boxes: list[tuple[ElementTree.Element, str]] = []
-        self._runs(paragraph, base, place.hidden, runs, boxes)
+        self._runs(paragraph, base, place.hidden or _squeezed(own.get("spacing", "")), runs, boxes)
         self.blocks.append({
             "style": name, "level": own.get("level", 0) % 10, "list": bool(own.get("list")),
             "align": own.get("align", ""), "spacing": own.get("spacing", "1"),
@@ -265,6 +270,12 @@ class _Document:
                 self._runs(element, base, hidden, runs, boxes)
 
 
+def _squeezed(spacing: str) -> str:
+    """Why a fixed line height hides a paragraph; empty if it doesn't."""
+    height, _, rule = spacing.partition(" pt, ")
+    return f"lines of {height} points" if rule == "exact" and float(height) < _THIN else ""
+
+
 def _text_of(run: ElementTree.Element) -> str:
     marks = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
     found = []
@@ -286,6 +297,8 @@ def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]
             continue
         if element.tag == f"{_WP}anchor":
             hidden = hidden or _away(element)
+        elif element.tag.startswith(_V):
+            hidden = hidden or _drawn_away(element.get("style", ""))
         pending.extend((child, hidden) for child in element)
 
 
@@ -298,6 +311,30 @@ def _away(anchor: ElementTree.Element) -> str:
         if text.lstrip("-").isdecimal() and len(text) < 15 and not -5_000_000 < int(text) < _OUTSIDE:
             return "a box off the page"
     return ""
+
+
+def _drawn_away(style: str) -> str:
+    """Why a shape of older programs can't be seen, by its place in a list of CSS declarations."""
+    parts = (part.lower().replace(" ", "").partition(":") for part in style[:2000].split(";"))
+    told = {name: value for name, _, value in parts}
+    if told.get("visibility") == "hidden":
+        return "a hidden box"
+    if told.get("position") not in ("absolute", "relative"):
+        return ""
+    for side in ("margin-left", "margin-top"):  # `left` and `top` have the unit of the group around the shape
+        points = _points(told.get(side, ""))
+        if points and not -5_000_000 < points * _EMU_OF_POINT < _OUTSIDE:
+            return "a box off the page"
+    return ""
+
+
+def _points(length: str) -> float | None:
+    """A length of CSS in points."""
+    for unit, points in _UNITS.items():
+        number = length.removesuffix(unit)
+        if number != length and number.removeprefix("-").replace(".", "", 1).isdecimal() and len(number) < 15:
+            return float(number) * points
+    return None
 
 
 def _described(text: str, properties: dict[str, Any], hidden: str) -> Run:
@@ -313,7 +350,7 @@ def _unseen(properties: dict[str, Any]) -> str:
     """Why a run can't be seen; empty if it can be."""
     if properties.get("vanish"):
         return "hidden text"
-    if properties.get("size", 10.0) < 3:
+    if properties.get("size", 10.0) < _THIN:
         return f"{properties['size']:g} points"
     ground = properties.get("ground") or "FFFFFF"
     if ground == _UNKNOWN:

@@ -7,7 +7,7 @@ can't be expanded (another workbook, a computed reference) are reported instead,
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ NEWER = {
     "WEIBULL.DIST", "WORKDAY.INTL", "WRAPCOLS", "WRAPROWS", "XLOOKUP", "XMATCH", "XOR", "Z.TEST",
 }  # fmt: skip
 """Functions that openpyxl doesn't list."""
+_OWN_ROW = ("[@", "[#this row]", "[[#this row]")
+"""Beginnings of references to the formula's own row of its table, without the table's name."""
 _PREFIXES = ("_XLFN.", "_XLWS.", "_XLUDF.")
 
 
@@ -198,10 +200,10 @@ class Reach:
             elif not content.formula:
                 self._values[key] = content.value
             else:
-                pending += self._take(key, where[0], content)
+                pending += self._take(key, where, content)
 
-    def _take(self, key: str, title: str, content: Content) -> list[tuple[str, int, int]]:
-        one = _Formula(self._book, title, content.problem)
+    def _take(self, key: str, where: tuple[str, int, int], content: Content) -> list[tuple[str, int, int]]:
+        one = _Formula(self._book, where, content.problem)
         self._formulas[key] = one.written(content.formula)
         self._functions[key] = sorted(one.functions)
         for told, problem in ((self._problems, one.problem), (self._faults, one.fault)):
@@ -222,8 +224,8 @@ class Reach:
 class _Formula:
     """One formula, written out."""
 
-    def __init__(self, book: OpenWorkbook, title: str, problem: str) -> None:
-        self._book, self._title, self.problem = book, title, problem
+    def __init__(self, book: OpenWorkbook, where: tuple[str, int, int], problem: str) -> None:
+        self._book, (self._title, self._row, self._column), self.problem = book, where, problem
         self.fault = ""
         """Why it can't have a value in any program, which is the agent's failure."""
         self.areas: list[CellArea] = []
@@ -249,6 +251,8 @@ class _Formula:
             return self._table(piece.text)
         if piece.kind == "name":
             return self._name(piece)
+        if piece.text.casefold().startswith(_OWN_ROW):
+            return self._table(piece.text)
         if "[" in piece.text:
             self.fault = "it refers to another workbook"
         else:
@@ -295,35 +299,61 @@ class _Formula:
         self.fault = f"a name that the workbook does not define: {word[:40]}"
         return "NA()"
 
+    def _around(self) -> tuple[str, Any] | None:
+        """The table that contains the formula."""
+        for title, table in self._book.tables.values():
+            area = reference(str(table.ref)) if title == self._title else None
+            if area and area.top <= self._row <= area.bottom and area.left <= self._column <= area.right:
+                return title, table
+        return None
+
     def _table(self, text: str) -> str:
         name, _, inside = text.partition("[")
-        found = self._book.tables.get(name.casefold())
-        area = _column_of(found[1], "[" + inside) if found else None
-        if found is None or area is None:
+        found = self._book.tables.get(name.casefold()) if name else self._around()
+        area = _column_of(found[1], "[" + inside, self._row) if found else None
+        if found is None and not name:
+            self.fault = f"no table is around {text[:60]}"
+        elif found is None or area is None:
             self.problem = f"a reference to a table that is not read: {text[:60]}"
+        if found is None or area is None:
             return "NA()"
         return self._area(CellArea(found[0], area.top, area.left, area.bottom, area.right), text)
 
 
-def _column_of(table: Any, inside: str) -> CellArea | None:
-    """`[Column]`, `[#Data]`, `[#All]`, `[[#All],[Column]]`, `[[A]:[B]]` of a table; None for other forms."""
+def _column_of(table: Any, inside: str, row: int) -> CellArea | None:
+    """`[Column]`, `[@Column]`, `[#All]`, `[[#This Row],[A]:[B]]` of a table; None for other forms.
+
+    Args:
+        table: The table as openpyxl has it.
+        inside: The brackets.
+        row: The row of the formula.
+    """
     whole = reference(str(table.ref))
     if whole is None:
         return None
-    head, foot = table.headerRowCount if table.headerRowCount is not None else 1, table.totalsRowCount or 0
-    words = [word.strip() for word in inside.replace("[", "\0").replace("]", "\0").split("\0") if word.strip(" ,")]
-    special = [word.casefold() for word in words if word.startswith("#")]
+    parted = inside.replace("[@", "[#this row\0").replace("[", "\0").replace("]", "\0").casefold().split("\0")
+    words = [word for part in parted if (word := part.strip(" ,")) not in ("", ":")]
+    lines = _lines_of(table, whole, [word for word in words if word.startswith("#")] or ["#data"], row)
     names = [str(column.name).casefold() for column in table.tableColumns]
-    columns = [word.casefold() for word in words if not word.startswith("#") and word != ":"]
-    if not set(special) <= {"#all", "#data"} or len(columns) > 2 or any(word not in names for word in columns):
+    columns = [names.index(word) if word in names else -1 for word in words if not word.startswith("#")]
+    if lines is None or len(columns) > 2 or -1 in columns:
         return None
-    left, right = whole.left, whole.right
-    if columns:
-        left = whole.left + names.index(columns[0])
-        right = whole.left + names.index(columns[-1])
-    if "#all" in special:
-        return CellArea("", whole.top, left, whole.bottom, right)
-    return CellArea("", whole.top + head, left, whole.bottom - foot, right)
+    left, right = (whole.left + columns[0], whole.left + columns[-1]) if columns else (whole.left, whole.right)
+    return CellArea("", lines[0], left, lines[1], right)
+
+
+def _lines_of(table: Any, whole: CellArea, parts: Sequence[str], row: int) -> tuple[int, int] | None:
+    """The first and the last row of parts of a table (`#data`, `#this row`). None if it does not have them."""
+    head, foot = table.headerRowCount if table.headerRowCount is not None else 1, table.totalsRowCount or 0
+    top, bottom = whole.top + head, whole.bottom - foot
+    rows = {"#all": (whole.top, whole.bottom), "#data": (top, bottom), "#headers": (whole.top, top - 1),
+            "#totals": (bottom + 1, whole.bottom)}  # fmt: skip
+    if top <= row <= bottom:
+        rows["#this row"] = (row, row)
+    if not set(parts) <= set(rows):
+        return None
+    low, high = min(rows[part][0] for part in parts), max(rows[part][1] for part in parts)
+    return (low, high) if low <= high else None
 
 
 def _known() -> frozenset[str]:

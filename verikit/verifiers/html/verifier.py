@@ -26,6 +26,7 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
+_PAGES = "*.html"
 _LONG_CALM = 30
 """As `CALM`, if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 
@@ -39,8 +40,8 @@ class Html(WorkspaceVerifier):
     for five seconds. A row's own options are under its key `html`.
     """
 
-    file: str = "*.html"
-    """Path or pattern of the page, which must name one file."""
+    file: str = _PAGES
+    """Path or pattern of the page, which must name one file. The default opens `index.html` if it is one of several."""
     steps: Sequence[Mapping[str, Any]] = ()
     """Steps to take first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
     `{"wait": "Ready"}`, `{"dialog": true}`. Elements are a CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
@@ -91,7 +92,8 @@ class Html(WorkspaceVerifier):
         """Check one page by these options."""
         if not self._asked():
             raise WorkspaceError("the html verifier has nothing to check", hint='visible=["…"]')
-        path = workspace.one(self.file).path
+        several = self.file == _PAGES and "index.html" in workspace.after.manifest
+        path = workspace.one("index.html" if several else self.file).path
         INK.check_packages()
         shot = ExpectedShot(self.shot, self.least_alike) if self.shot else None
         box = BrowserBox()

@@ -108,6 +108,8 @@ def _key(table: StoredTable, change: Mapping[str, Any]) -> Key:
     told = change["key"]
     if not table.key:
         raise WorkspaceError(f"the table {change['table']} has no primary key, which is needed to identify rows")
+    if isinstance(told, list | tuple) and len(told) == len(table.key):
+        told = dict(zip(table.key, told, strict=True))
     values = told if isinstance(told, Mapping) else {table.key[0]: told}
     if set(values) != set(table.key):
         raise WorkspaceError(f"the primary key of {change['table']} is {', '.join(table.key)}")

@@ -46,7 +46,7 @@ class LeftTable(WorkspaceVerifier):
     """Allowed difference of numbers, absolute or relative."""
     allow: Sequence[Lax] = ()
     """Features that are rejected by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a duplicate
-    JSON key (the last is used)."""
+    JSON key (the last is used), `semicolons` semicolons instead of commas in CSV."""
     max_rows: int = 100_000
     """A longer table is unscored."""
     name = "table"

@@ -18,7 +18,7 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.tree import Blob
 
 Format = Literal["auto", "csv", "tsv", "json", "jsonl", "parquet", "sqlite"]
-Lax = Literal["bom", "nan", "duplicates"]
+Lax = Literal["bom", "nan", "duplicates", "semicolons"]
 MAX_MB = 16
 """Maximum MiB of a table."""
 ENDINGS: dict[str, Format] = {
@@ -88,7 +88,7 @@ def _text(blob: Blob, allow: frozenset[str]) -> str:
 
 def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
     if kind in ("csv", "tsv"):
-        head, cells = csv_rows(text, "\t" if kind == "tsv" else ",")
+        head, cells = csv_rows(text, "\t" if kind == "tsv" else _delimiter(text, allow))
         return TypedTable(tuple(head), tuple(map(tuple, cells)), texts=True)
     texts = [line for line in text.splitlines() if line.strip()] if kind == "jsonl" else [text]
     values = [_json(one, allow) for one in texts]
@@ -100,6 +100,12 @@ def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
     if missing is not None:
         raise NoTable(f"has a row without {shown(missing)!r}")
     return TypedTable(tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
+
+
+def _delimiter(text: str, allow: frozenset[str]) -> str:
+    """A semicolon if it is allowed and more frequent than the comma in the first line."""
+    head = text.lstrip("\r\n").partition("\n")[0]
+    return ";" if "semicolons" in allow and head.count(";") > head.count(",") else ","
 
 
 def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:

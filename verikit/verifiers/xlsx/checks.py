@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,8 @@ from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
 
 YES = Score(1.0)
+Right = Callable[[Sequence[Case]], Sequence[Found | None]]
+"""Computes the values of a row's formula for some inputs."""
 
 
 def no(reason: str) -> Score:
@@ -122,7 +125,10 @@ class Checks:
         if problem := self._book.told_of(reached, "problems"):
             return undecided(f"{cell.cell} is not recalculated: {problem}")
         if volatile := self._book.volatile(reached):
-            return undecided(f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}")
+            return undecided(
+                f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}. A value that differs each time the "
+                "workbook is opened can't be compared"
+            )
         return None
 
     def _calculated(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
@@ -181,29 +187,75 @@ class Checks:
         cell = self._book.one(name)
         if not cell.formula:
             return no(f"{name} is typed in, no formula")
-        if unfit := self._unfit(cell):
-            return unfit
         inputs = {one.key: one for area in areas_of(formula, name) for one in self._book.asked(area)}
-        values = {key: one.value for key, one in inputs.items() if not one.error}
-        random = mutations.generator(self._seed, name)
-        cases: list[Case] = [{}, *mutations.drawn(values, random, self._mutations)]
-        if len(cases) == 1:
-            return no(f"the inputs of {name} hold no numbers")
-        whole = [{**values, **case} for case in cases]
-        own = "X1!A1"
-        written = self._written(formula, cell)
-        same = self._same
-        right = engines.calculate({"values": {}, "formulas": {own: written}, "errors": {}}, [own], whole, same)
-        runs = self._calculated([cell.key], whole)
+        made = _computed(inputs)
+        if unfit := self._first_unfit([cell, *(inputs[key] for key in made)]):
+            return unfit
+        values = self._inputs(inputs, self._calculated(made, [{}]) if made else None, 0)
+        if values is None:
+            return undecided(f"the engines do not decide the inputs of {name}")
+        right = partial(engines.results, self._written(formula, cell), self._same)
+        hidden = self._hidden(name, formula, values, right)
+        if not hidden:
+            return no(f"the inputs of {name} hold no numbers and no strings that its value shows")
+        whole = [values, *hidden]
+        score = self._compared(name, cell, right(whole), self._calculated([cell.key], whole))
+        bypasses = score.value == 0.0 and made and self._bypasses(name, cell, inputs, right)
+        return YES if bypasses else score
+
+    def _first_unfit(self, cells: Sequence[SeenCell]) -> Score | None:
+        return next(filter(None, map(self._unfit, cells)), None)
+
+    def _inputs(self, inputs: Mapping[str, SeenCell], computed: engines.Runs | None, case: int) -> Case | None:
+        """The values of inputs, of which some may be computed. None if the engines differ on one."""
+        values: dict[str, str | bool | float | None] = {}
+        for key, one in inputs.items():
+            found: Found | None = Found(one.value, one.error)
+            if one.formula and computed is not None:
+                found = engines.agreed(computed.of(key, case), self._same)
+            if found is None:
+                return None
+            if not found.error:
+                values[key] = found.value
+        return values
+
+    def _hidden(self, name: str, formula: str, values: Case, right: Right) -> list[Case]:
+        """Sets of hidden inputs for a formula of the row, beside the shown ones."""
+
+        def shown() -> str:
+            [found] = right([values])
+            return str(found.value) if found is not None else ""
+
+        areas = [[(one.key, values.get(one.key)) for one in self._book.asked(area)] for area in areas_of(formula, name)]
+        cases = mutations.hidden(areas, shown, mutations.generator(self._seed, name), self._mutations)
+        return [{**values, **case} for case in cases if case]
+
+    def _compared(self, name: str, cell: SeenCell, right: Sequence[Found | None], runs: engines.Runs) -> Score:
+        """Whether a cell has the right value in each case that the engines decide."""
         scores = []
-        for case in range(len(cases)):
-            wanted = engines.agreed(right.of(own, case), same)
+        for case, wanted in enumerate(right):
             if wanted is not None:
                 shown = name if not case else f"{name}, with other inputs"
-                scores.append(self._of_verdict(shown, runs.of(cell.key, case), partial(same, wanted)))
+                scores.append(self._of_verdict(shown, runs.of(cell.key, case), partial(self._same, wanted)))
         if len(scores) < 2:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
+
+    def _bypasses(self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell], right: Right) -> bool:
+        """Whether a cell is right without its computed inputs: what these depend on is changed instead of them.
+
+        All of them must change with it. Otherwise a constant could replace the cell.
+        """
+        made = _computed(inputs)
+        reached = set[str]().union(*map(self._book.reached, made)) | set(inputs)
+        sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
+        cases = [{}, *mutations.drawn(sources, mutations.generator(self._seed, name, "sources"), self._mutations)]
+        runs = self._calculated([cell.key, *made], cases)
+        whole = [self._inputs(_changed(inputs, case), runs, number) for number, case in enumerate(cases)]
+        decided = [values for values in whole if values is not None]
+        if len(decided) < len(whole) or not all(_varies(decided, key) for key in made):
+            return False
+        return self._compared(name, cell, right(decided), runs).value == 1.0
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
@@ -292,6 +344,18 @@ def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_
     if text is None:
         return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")
     return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
+
+
+def _computed(inputs: Mapping[str, SeenCell]) -> list[str]:
+    return [key for key, one in inputs.items() if one.formula]
+
+
+def _changed(inputs: Mapping[str, SeenCell], case: Case) -> dict[str, SeenCell]:
+    return {key: replace(one, value=case.get(key, one.value)) for key, one in inputs.items()}
+
+
+def _varies(cases: Sequence[Case], key: str) -> bool:
+    return any(case.get(key) != cases[0].get(key) for case in cases)
 
 
 def areas_of(formula: str, name: str) -> list[str]:

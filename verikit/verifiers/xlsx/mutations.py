@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from string import ascii_lowercase, ascii_uppercase, digits
 
 Content = str | bool | float | None
 
@@ -27,6 +28,70 @@ def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dic
         flags = {key: not value for key, value in values.items() if isinstance(value, bool) and random.random() < 0.5}
         cases.append({**changed, **flags})
     return cases
+
+
+def hidden(
+    areas: Sequence[Sequence[tuple[str, Content]]], shown: Callable[[], str], random: Random, count: int
+) -> list[dict[str, Content]]:
+    """`count` sets of other inputs: numbers as in `drawn`, and strings in cells of their own as in `_reworded`.
+
+    Args:
+        areas: The cells of each reference, with their values.
+        shown: Computes the result for these values.
+        random: The generator.
+        count: How many.
+    """
+    cases = drawn({key: value for cells in areas for key, value in cells}, random, count)
+    texts, lists = _single_texts(areas), _lists(areas)
+    if not texts:
+        return cases
+    listed = [value for entries in lists for value in entries]
+    result = "" if set(texts.values()).issubset(listed) else shown()
+    others = [_reworded(texts, lists, result, random) for _ in range(count)]
+    return [case | other for case, other in zip(cases or [{}] * count, others, strict=True)]
+
+
+def _single_texts(areas: Sequence[Sequence[tuple[str, Content]]]) -> dict[str, str]:
+    single = [cells[0] for cells in areas if len(cells) == 1]
+    return {key: value for key, value in single if isinstance(value, str)}
+
+
+def _lists(areas: Sequence[Sequence[tuple[str, Content]]]) -> list[list[Content]]:
+    return [[value for _, value in cells] for cells in areas if len(cells) > 1]
+
+
+def _reworded(
+    texts: Mapping[str, str], lists: Sequence[Sequence[Content]], shown: str, random: Random
+) -> dict[str, Content]:
+    """Other strings for single inputs, which lookups would not notice otherwise.
+
+    A string of a list becomes another of its entries. Strings of lists with one length become entries of one row, since
+    they may select it together. A string that the result shows gets other letters and digits. All others stay.
+    """
+    changed: dict[str, Content] = {}
+    rows: dict[int, int] = {}
+    for key, text in texts.items():
+        entries = next((entries for entries in lists if text in entries), None)
+        if entries is not None:
+            row = rows.setdefault(len(entries), random.choice(_other_rows(text, entries) or [entries.index(text)]))
+            changed[key] = entries[row]
+        elif text and text in shown:
+            changed[key] = "".join(_other_letter(letter, random) for letter in text)
+    return changed
+
+
+def _other_rows(text: str, entries: Sequence[Content]) -> list[int]:
+    """Rows with other strings. The first may be a heading. If the text occurs once, so must they."""
+    once = entries.count(text) == 1
+    return [row for row, entry in enumerate(entries) if row and isinstance(entry, str) and entry != text
+            and not (once and entries.count(entry) > 1)]  # fmt: skip
+
+
+def _other_letter(letter: str, random: Random) -> str:
+    for letters in (ascii_lowercase, ascii_uppercase, digits):
+        if letter in letters:
+            return random.choice(letters)
+    return letter
 
 
 def blanked(values: Mapping[str, Content], random: Random) -> list[dict[str, Content]]:

@@ -122,7 +122,7 @@ class Xlsx(WorkspaceVerifier):
         blob = workspace.one(self.file)
         inputs = [area for name, formula in self.follows.items() for area in areas_of(formula, name)]
         cases = [name for case in self.then for key in ("set", "values") for name in case[key]]
-        followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases]
+        followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases, *inputs]
         book = SeenWorkbook.read(blob.data(), [*self._asked(), *inputs], followed)
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
         checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations, self.decimals)
