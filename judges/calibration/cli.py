@@ -145,7 +145,8 @@ def _gate(found: Calibration, least: float, width: float) -> int:
         )
     if found.corrected[0].width > width:
         raise UsageError(
-            f"can't decide with so few labels: {advice_line(found.advice, width)}", hint="label more, or widen --width"
+            f"too few labels to decide: {advice_line(found.advice, width)}",
+            hint="label more, or widen --width",
         )
     rate = found.corrected[0]
     if rate.low >= least:

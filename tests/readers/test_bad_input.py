@@ -106,14 +106,14 @@ def test_an_array_without_items_has_no_rows(file):
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        (b"not json", "not JSON: Expecting value at character 1"),
-        (b'{"prompt": "p"', "not JSON"),
+        (b"not json", "invalid JSON: Expecting value at character 1"),
+        (b'{"prompt": "p"', "invalid JSON"),
         (GOOD + GOOD, "something follows"),
         (b"[1, 2]", "this is a list"),
         (b"null", "this is null"),
         (b"NaN", "this is a number"),
-        (b'{"prompt": "\xff"}', "not UTF-8: byte 0xff at byte 13"),
-        (b'{"prompt": "\xed\xa0\x80"}', "not UTF-8"),
+        (b'{"prompt": "\xff"}', "invalid UTF-8: byte 0xff at byte 13"),
+        (b'{"prompt": "\xed\xa0\x80"}', "invalid UTF-8"),
         (b'{"a":' * 150 + b"1" + b"}" * 150, "nested deeper than 100"),
         (b"[" * 100_000, "nested deeper than 100"),
         (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),

@@ -25,7 +25,7 @@ BAD = {
     "no completions": ({"prompt": "?", "completions": []}, "completions", "the list of completions is empty"),
     "answer of a wrong type": ({"prompt": "?", "completions": ["1"], "answer": {"a": 1}}, "answer", "is expected"),
     "meta of a wrong type": ({"prompt": "?", "completions": ["1"], "meta": 3}, "meta", "meta is an object"),
-    "invalid UTF-8": (b'{"prompt": "\xff", "completions": ["1"]}', "", "not UTF-8"),
+    "invalid UTF-8": (b'{"prompt": "\xff", "completions": ["1"]}', "", "invalid UTF-8"),
     "an id seen before": (row(1), "id", "the id 'r1' repeats line 1"),
 }
 

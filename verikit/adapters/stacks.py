@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.adapters.openai_grader import written
 from verikit.adapters.spec_files import absolute
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.names.spec import load
 
 
@@ -294,7 +294,7 @@ def stack_of(name: str) -> Stack:
         UsageError: It does not exist.
     """
     if name not in STACKS:
-        raise UsageError(f"stack {name!r} not found", hint=f"available: {', '.join(STACKS)}")
+        raise UsageError(f"stack {name!r} not found", hint=nearest(name, STACKS))
     return STACKS[name]
 
 

@@ -18,6 +18,7 @@ from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import GATE, data_options, json_option, limit_option, parse_share, quiet_option, resume_option
+from verikit.errors import nearest, with_hint
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
 
@@ -31,7 +32,8 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
         name, _, share = text.partition("=")
         names = [check for check in CHECKS if name in ("all", check, CHECKS[check].group)]
         if not names:
-            raise click.BadParameter(f"there is no check {name!r}: all, {', '.join([*GROUPS, *CHECKS])}")
+            hint = nearest(name, ["all", *GROUPS, *CHECKS])
+            raise click.BadParameter(with_hint(f"check {name!r} not found", hint))
         limits |= dict.fromkeys(names, parse_share(context, parameter, share or "0"))
     return limits
 

@@ -20,7 +20,7 @@ from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.env.audit.seal import seal_audit
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest, with_hint
 from verikit.platform.folders import refuse_links
 from verikit.platform.terminal import Watch, pace, pass_or_fail, printable
 
@@ -32,7 +32,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
         name, _, share = text.partition("=")
         if not kinds(name) and name not in ("error", "not_run"):
             known = ["all", "error", "not_run", *EVERY_CHECK]
-            raise click.BadParameter(f"there is no check {name!r}: {', '.join(known)}, or CHECK.KIND")
+            raise click.BadParameter(with_hint(f"check {name!r} not found", nearest(name, known)))
         limits[name] = parse_share(context, parameter, share or "0")
     return limits
 

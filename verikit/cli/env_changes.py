@@ -11,10 +11,10 @@ import click
 from verikit.cli.command import GroupedCommand
 from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option
-from verikit.env.audit.checks import kinds
+from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.compare import AuditChange, compare_reports, counts_for, read_report
 from verikit.env.audit.fix import fix_environments
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import UsageError, VerikitError, nearest, with_hint
 from verikit.platform.secrets import strike
 from verikit.platform.terminal import printable, quantity
 
@@ -25,7 +25,8 @@ def _parse_names(context: click.Context, parameter: click.Parameter, value: tupl
     """Check the names of `--fail-on` (a click callback)."""
     for name in value:
         if not kinds(name) and name not in ("new", "gone"):
-            raise click.BadParameter(f"there is no check {name!r}: a check, CHECK.KIND, all, new or gone")
+            hint = nearest(name, ["all", "new", "gone", *EVERY_CHECK])
+            raise click.BadParameter(with_hint(f"check {name!r} not found", hint))
     return value
 
 

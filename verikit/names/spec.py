@@ -31,7 +31,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier
-from verikit.errors import SpecError, VerikitError
+from verikit.errors import SpecError, VerikitError, nearest
 from verikit.names.registry import Kind, check_allowed, find, misfit, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
@@ -221,9 +221,8 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
         raise SpecError(f"{file}: {error}") from None
     specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
     if name not in specs:
-        raise SpecError(
-            f"{file} has no {name!r} in its [{kind}] table", hint=f"available: {', '.join(specs) or 'none'}"
-        )
+        hint = nearest(name, specs) or "the table is empty"
+        raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=hint)
     try:
         return _read(specs.pop(name), kind, specs, file.parent)
     except SpecError as error:

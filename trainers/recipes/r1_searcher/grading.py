@@ -108,7 +108,7 @@ def finished(path: Path) -> set[tuple[str, str]]:
             found.add((str(row["id"]), str(row["prompt"])))
             row["rollouts"] + 0
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise SchemaError("not a row of `verikit synth difficulty`", file=path, line=number) from None
+            raise SchemaError("this row is not from `verikit synth difficulty`", file=path, line=number) from None
     os.truncate(path, len(whole))
     return found
 
