@@ -194,7 +194,8 @@ def read_settings(path: Path) -> Config:
     try:
         return Config.model_validate_json((path / CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} contains no run: {' '.join(str(error).split())[:200]}") from None
+        told = error.strerror if isinstance(error, OSError) else f"{CONFIG} is not from `verikit train`"
+        raise ConfigError(f"{path} is not the folder of a training run: {told}") from None
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:

@@ -106,7 +106,7 @@ def test_rows_that_the_form_calls_unusable_are_left_out(form, change, reason):
         ("verl (DAPO)", {"reward_model": {"style": "rule"}}, "reward_model.ground_truth", "is missing"),
         ("verl (DAPO)", {"prompt": [{"role": "user"}]}, "prompt", "must be a string or messages"),
         ("hotpotqa", {"question": " "}, "question", "is empty"),
-        ("2wiki", {"supporting_facts": "{"}, "supporting_facts", "invalid JSON"),
+        ("2wiki", {"supporting_facts": "{"}, "supporting_facts", "not JSON"),
         ("musique", {"paragraphs": [3]}, "paragraphs", "list of objects"),
         ("livecodebench", {"private_test_cases": "AAAA"}, "private_test_cases", "packed"),
         ("livecodebench", {"public_test_cases": '[{"input": "x"}]'}, "public_test_cases", "can't be read"),

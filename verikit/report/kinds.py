@@ -123,7 +123,7 @@ def read_json(run: Path, name: str) -> Any:
         if (run / "config.json").exists():
             hint = "run the command again. It resumes where it stopped"
             raise Unfinished(f"{run}: the run is not finished", hint=hint) from None
-        raise UsageError(f"{run}: no run's folder", hint="give -o's folder") from None
+        raise UsageError(f"{run} is not the folder of a run", hint="give the folder that -o named") from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
     except OSError as error:

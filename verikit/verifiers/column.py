@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from verikit.base import Verifier
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest, with_hint
 from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
@@ -40,7 +40,8 @@ class Column(Verifier):
         try:
             value = value_at(sample.meta, self.key)
         except KeyError:
-            return Score.error(f"key {self.key!r} not found. Keys of this row: {', '.join(sample.meta) or 'none'}")
+            hint = nearest(self.key, sample.meta, "" if sample.meta else "the row has no other keys")
+            return Score.error(with_hint(f"key {self.key!r} not found", hint))
         if value is None:
             return Score.abstained(f"{self.key} is null")
         if isinstance(value, str) and len(value) <= _MAX_NUMERAL:  # a cell of a table of text
