@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from errno import EDQUOT, EFBIG, ENOSPC
+from itertools import islice
 from os import PathLike
 from typing import Literal
 
@@ -44,6 +45,8 @@ DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
 """Values of `errno` in an OSError that mean the disk is full."""
 LONGEST_NAME = 80
 """Characters of a name that `nearest` compares. Longer known names are not suggested."""
+COMPARED = 1000
+"""Names that `nearest` compares."""
 LISTED = 10
 """Names that `nearest` lists if none is similar."""
 
@@ -69,8 +72,9 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
         known: All valid names.
         otherwise: The hint if no name is similar. By default it lists the first ten names.
     """
-    names = [one for one in known if len(one) <= LONGEST_NAME]  # a row's key may be a whole document
-    near = get_close_matches(name[:LONGEST_NAME], names, n=3)
+    # The names may be a row's keys: any number, and each as long as a document.
+    names = [one for one in islice(map(str, known), COMPARED) if len(one) <= LONGEST_NAME]
+    near = get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
     if near:
         return f"did you mean {' or '.join(near)}?"
     if otherwise or not names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 from verikit.base import Verifier
@@ -13,6 +14,8 @@ from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
 _MAX_NUMERAL = 40
+_COMPARED = 100
+"""Keys of a row that are compared with a missing one, to suggest the nearest."""
 _WORDS = {"true": True, "false": False}
 
 
@@ -40,7 +43,7 @@ class Column(Verifier):
         try:
             value = value_at(sample.meta, self.key)
         except KeyError:
-            hint = nearest(self.key, sample.meta, "" if sample.meta else "the row has no other keys")
+            hint = nearest(self.key, islice(sample.meta, _COMPARED), "" if sample.meta else "the row has no other keys")
             return Score.error(with_hint(f"key {self.key!r} not found", hint))
         if value is None:
             return Score.abstained(f"{self.key} is null")
