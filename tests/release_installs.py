@@ -18,8 +18,8 @@ CHECKOUT = (
     "verikit is not on PyPI yet. Run these commands in a checkout of the repository. In the same environment,\n"
     "`pip install 'verikit[serve]'` then adds an extra. Add `-c constraints/main.txt` for the versions that a release\n"
     "was tested with.\n",
-    "From a copy of the repository, run `pip install -e .`. Add `-c constraints/main.txt` for the versions that a release\n"
-    "was tested with.\n",
+    "From a copy of the repository, run `pip install -e .`. Add `-c constraints/main.txt` for the versions "
+    "that a release\nwas tested with.\n",
 )
 ACTION = (
     "examples/ci/action.yml",
