@@ -159,8 +159,8 @@ def test_one_command_switches_how_to_install_and_back_and_no_page_keeps_the_othe
     def found(pattern):
         return {page.name for page, text in texts().items() if re.search(pattern, text)}
 
-    from_checkout, from_pypi = r"not on PyPI|  verikit: git", r"(?m)pip install verikit\b|default: verikit$"
-    before, registered = texts(), "install.md" not in found("not on PyPI")
+    from_checkout, from_pypi = r"verikit is not on PyPI|  verikit: git", r"(?m)pip install verikit\b|default: verikit$"
+    before, registered = texts(), "install.md" not in found("verikit is not on PyPI")
     switch(tmp_path, registered)
     assert texts() == before, "run `python tests/release.py registered`, with no or yes"
     switch(tmp_path, False)
