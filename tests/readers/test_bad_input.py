@@ -108,7 +108,7 @@ def test_an_array_without_items_has_no_rows(file):
     [
         (b"not json", "invalid JSON: Expecting value at character 1"),
         (b'{"prompt": "p"', "invalid JSON"),
-        (GOOD + GOOD, "something follows"),
+        (GOOD + GOOD, "more text"),
         (b"[1, 2]", "this is a list"),
         (b"null", "this is null"),
         (b"NaN", "this is a number"),

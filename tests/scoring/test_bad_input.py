@@ -12,7 +12,7 @@ from tests.scoring.conftest import lines, row, write
 from verikit.readers import source
 
 BAD = {
-    "not JSON": (b'{"id": "x", ', "", "not JSON"),
+    "not JSON": (b'{"id": "x", ', "", "invalid JSON"),
     "a list": (b"[1, 2]", "", "a row is a JSON object"),
     "no prompt": ({"completions": ["1"]}, "prompt", "prompt not found"),
     "no completions key": ({"prompt": "?"}, "completions", "completions not found"),

@@ -93,7 +93,7 @@ def test_a_mapped_key_is_found_under_its_own_name(score, tmp_path):
     ("key", "told"),
     [
         ("categry", "did you mean category?"),
-        ("nothing", "the rows' keys are 'category', 'extra'"),
+        ("nothing", "available: category, extra"),
         ("extra", "--by-key extra.level"),
     ],
 )
