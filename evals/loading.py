@@ -193,6 +193,10 @@ def task_file(name: str) -> Path:
         return own
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name)
+    if Path(name).suffix in (".yaml", ".yml"):
+        raise UsageError(f"task file {name!r} not found", hint="check the path")
+    if Path(name).is_file():
+        raise UsageError(f"{name!r} is a file of rows, not a task", hint=f"name a task, and add --data {name}")
     otherwise = "`verikit list tasks` shows all. Or give a YAML file"
     hint = nearest(f"{PREFIX}{name.removeprefix(PREFIX)}", task_names(), otherwise)
     raise UsageError(f"task {name!r} not found", hint=hint)

@@ -174,8 +174,8 @@ def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
         if isinstance(error, EngineError) and (error.engine_wide or (error.retryable and len(errors) > 1))
     ]
     if gone and len(gone) == len(errors):
-        hint = "this batch was not kept. Run the command again. It resumes where it stopped"
-        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
+        hint = "This batch was not kept. Run the command again. It resumes where it stopped"
+        raise type(gone[0])(str(gone[0]), hint=". ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
 
 
 class JudgeError(VerikitError):

@@ -122,7 +122,8 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
                 kind = kind_of(run)
                 if kind is not None and kind.name not in kinds:
                     raise UsageError(
-                        f"{run} is a run of `verikit {kind.name}`", hint="--html OUT.html shows every kind"
+                        f"{run} is a run of `verikit {kind.name}`, which is shown as a page",
+                        hint=f"verikit report {run} --html report.html",
                     )
                 yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
             except UsageError as error:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from verikit.select import Selector
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
+_EXAMPLE = "e.g. 0.9*answer + 0.1*length(max=500)"
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _WITHIN = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<named>[A-Za-z_~./][\w./~-]*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))""",
@@ -123,9 +124,9 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
             tree = ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         problem = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
-        raise SpecError(
-            f"can't read the spec {text!r}: {problem}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
-        ) from None
+        engine = text.partition(":")[0] in registered("engines")
+        hint = f"an engine is an argument of a judge: pairwise({text!r})" if engine else _EXAMPLE
+        raise SpecError(f"can't read the spec {text!r}: {problem}", hint=hint) from None
     try:
         return _Reader(text, kind, scope, folder, named).value(tree.body)
     except RecursionError:
@@ -318,7 +319,8 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
     for part in name.split("."):
         if not hasattr(loaded, part):
-            raise SpecError(f"{module} has no {name!r}")
+            names = (known for known in dir(loaded) if not known.startswith("_"))
+            raise SpecError(f"{module} has no {name!r}", hint=nearest(part, names, "check the name"))
         loaded = getattr(loaded, part)
     return loaded
 

@@ -58,7 +58,7 @@ class FloorCheck(NamedTuple):
         if self.value >= self.least:
             return f"{text} for sure: so many prompts can't show it"
         if self.high >= self.least:
-            return f"{text}: chance alone may be why, more prompts would tell"
+            return f"{text}: this may be chance. More prompts would decide"
         return text
 
 
