@@ -227,5 +227,5 @@ def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
     if problems:
         next_note("correct these rows, then check the file again")
     else:
-        next_step("verikit", "score", reader.name)
+        next_step("verikit", "score", "FILE" if reader.name == "<stdin>" else reader.name)
     return int(bool(problems))
