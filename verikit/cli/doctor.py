@@ -224,8 +224,12 @@ def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
     click.echo(pass_or_fail(told, float(not problems)))
     for note in reader.notes:
         click.echo(note)
-    if problems:
+    _suggest(reader.name, bool(problems))
+    return int(bool(problems))
+
+
+def _suggest(file: str, bad: bool) -> None:
+    if bad:
         next_note("correct these rows, then check the file again")
     else:
-        next_step("verikit", "score", "FILE" if reader.name == "<stdin>" else reader.name)
-    return int(bool(problems))
+        next_step("verikit", "score", "FILE" if file == "<stdin>" else file)

@@ -96,13 +96,17 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
             rewarded += "reward" in row
             target.write(json.dumps(row, ensure_ascii=True, default=str) + "\n")
     click.echo(f"{count} rows" + (f", {bad} skipped" if bad else "") + (f", in {out}" if out else ""), err=True)
+    _suggest(count, rewarded, str(out or "FILE"))
+    return 1 if bad and not count else 0
+
+
+def _suggest(count: int, rewarded: int, file: str) -> None:
     if not count:
         next_note("check that SOURCE contains rollouts or tasks: no row was written")
     elif rewarded:
-        next_step("verikit", "env", "check", out or "FILE", "SPEC")
+        next_step("verikit", "env", "check", file, "SPEC")
     else:
-        next_step("verikit", "sample", "ENGINE", out or "FILE")
-    return 1 if bad and not count else 0
+        next_step("verikit", "sample", "ENGINE", file)
 
 
 @contextmanager

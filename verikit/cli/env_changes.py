@@ -111,10 +111,13 @@ def fix_(folder: str, out: Path | None) -> None:
             out.write_text(diff, encoding="utf-8", newline="")
         except OSError as error:
             raise VerikitError(f"can't write {out}: {error.strerror}") from None
-    if not diff:
-        next_note("nothing to do: no problem has exactly one fix")
-    elif out is None:
-        next_note("write the patch to a file with -o FILE, and review it")
-    else:
-        next_note(f"review {out}, then run `git apply {out.resolve()}` in {folder}")
     click.echo(f"Patches for {quantity(len(patches), 'environment')}. The folder is unchanged.", err=True)
+    next_note(_next(folder, diff, out))
+
+
+def _next(folder: str, diff: str, out: Path | None) -> str:
+    if not diff:
+        return "nothing to do: no problem has exactly one fix"
+    if out is None:
+        return "write the patch to a file with -o FILE, and review it"
+    return f"review {out}, then run `git apply {out.resolve()}` in {folder}"

@@ -71,10 +71,14 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
         click.echo(printable(f"{folder}: not a run, skipped"), err=True)
         code = code or int(signers is not None)
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
-    problems = any(result["problems"] for result in results.values())
-    fix = "restore the named files, or run the command that wrote them again"
-    next_note(fix if problems else "nothing to do: the files are as the run wrote them", quiet=as_json)
+    next_note(_next(results), quiet=as_json)
     return code
+
+
+def _next(results: dict[str, dict[str, Any]]) -> str:
+    if any(result["problems"] for result in results.values()):
+        return "restore the named files, or run the command that wrote them again"
+    return "nothing to do: the files are as the run wrote them"
 
 
 def _runs(path: Path) -> list[Path]:

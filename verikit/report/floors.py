@@ -126,7 +126,7 @@ def check_metric(summary: Mapping[str, Any], least: float, metric: str, rows: Ca
         problem = f"{metric} is not known: prompts were stopped early, and their samples do not settle it"
         raise UsageError(problem, hint=f"one of {', '.join(metrics)}, or sample without --until")
     if metric not in metrics:
-        raise UsageError(f"metric {metric!r} not found in the run", hint=nearest(metric, metrics))
+        raise UsageError(f"the run has no metric {metric!r}", hint=nearest(metric, metrics))
     row = metrics[metric]
     low, high = (end if row[name] is None else row[name] for name, end in (("low", -math.inf), ("high", math.inf)))
     check = FloorCheck(metric, least, row["value"], low, high, row["n"], [])
