@@ -13,7 +13,7 @@ import click
 
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.gates import GateResult, floor_gate, gate_code, gate_options
-from verikit.cli.options import map_option, prices_option, run_options, spent, track_option, unscored_code
+from verikit.cli.options import limit_option, map_option, prices_option, run_options, spent, track_option, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.platform.terminal import Watch, pace
 from verikit.report.floors import check_floors
@@ -54,7 +54,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--shots", multiple=True, metavar="[TASK=]FILE", help="Local rows for few-shot examples.")
 @click.option("--fewshot", type=click.IntRange(0), metavar="N", help="Examples in each prompt.")
 @click.option("--repeats", type=click.IntRange(1), metavar="N", help="Replies to each question.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first rows of each task.")
+@partial(limit_option, told="Read only the first N rows of each task.")
 @click.option("--since", metavar="DATE", help="Only rows of this date or a later one (LiveCodeBench).")
 @click.option("--until", metavar="DATE", help="Only rows of this date or an earlier one.")
 @click.option("--chat/--no-chat", default=False, help="Send conversations, with the model's chat template.")
@@ -136,7 +136,6 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
         track_run(out, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(results, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show(results)))
-    _suggest(out, options)
     return _gated(out, {spec: results}, options)
 
 
@@ -166,17 +165,11 @@ def _run_suite(path: Path, options: dict[str, Any]) -> int:
             track_run(run, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show_suite(found)))
-    _suggest(out, options)
     return _gated(out, found["models"], options)
 
 
-def _suggest(out: Path, options: dict[str, Any]) -> None:
-    page = f"{out.resolve().name}.html"
-    next_step("verikit", "report", out, "--html", page, quiet=options["quiet"] or options["as_json"])
-
-
 def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, Any]) -> int:
-    """Return the exit code of a run, or of a suite's runs, given the requirements in `options`."""
+    """Return the exit code of a run, or of a suite's runs, given the requirements in `options`. Suggests the report."""
     code, gates = 0, []
     for model, results in models.items():
         lost, total = _lost(results)
@@ -189,7 +182,10 @@ def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, A
         for metric, least in options["floors"]:
             named = run.name if len(runs) > 1 else ""
             gates += [floor_gate(check, named) for check in check_floors(run, least, metric)]
-    return gate_code(gates, options["junit"], "eval", code)
+    code = gate_code(gates, options["junit"], "eval", code)
+    page = f"{out.resolve().name}.html"
+    next_step("verikit", "report", out, "--html", page, quiet=options["quiet"] or options["as_json"])
+    return code
 
 
 def _line(state: dict[str, Any], seconds: float) -> str:

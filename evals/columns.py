@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, nearest
 from verikit.evals.docs import GOLD, ID, MISSING, QUESTION, Doc
 
 USUAL = {"question": QUESTION, "answer": GOLD, "id": ID}
@@ -31,7 +31,7 @@ class Columns:
         self.named: Mapping[str, str] = named or {}
         for field in self.named:
             if field not in USUAL:
-                raise UsageError(f"a document has no field {field!r}", hint=f"one of {', '.join(USUAL)}")
+                raise UsageError(f"field {field!r} of --map not found", hint=nearest(field, USUAL))
 
     def read(self, doc: Mapping[str, Any], position: int) -> Doc:
         """Return a document with `question`, `answer` (the accepted answers as strings, without empty ones) and `id`.

@@ -105,7 +105,7 @@ def _osworld(path: str) -> Iterator[Doc]:
             try:
                 task = json.loads(file.read_bytes())
             except (ValueError, RecursionError) as error:
-                raise placed(SchemaError(f"not JSON: {error}"), str(file), 1) from None
+                raise placed(SchemaError(f"invalid JSON: {error}"), str(file), 1) from None
             if isinstance(task, dict) and "evaluator" in task:
                 yield from _placed(osworld, str(file), 1, {**task, FOLDER: os.path.abspath(path)})
 

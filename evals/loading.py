@@ -7,7 +7,6 @@ which takes half a minute to read its own 14,000 names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, nearest
 from verikit.evals import TASKS
 from verikit.evals.data import missing, of_task, window
 from verikit.evals.grade import Graded
@@ -194,6 +193,10 @@ def task_file(name: str) -> Path:
         return own
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name)
-    near = get_close_matches(f"{PREFIX}{name.removeprefix(PREFIX)}", task_names(), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`verikit list tasks` shows all; or give a YAML file"
-    raise UsageError(f"there is no task {name!r}", hint=hint)
+    if Path(name).suffix in (".yaml", ".yml"):
+        raise UsageError(f"task file {name!r} not found", hint="check the path")
+    if Path(name).is_file():
+        raise UsageError(f"{name!r} is a file of rows, not a task", hint=f"name a task, and add --data {name}")
+    otherwise = "`verikit list tasks` shows all. Or give a YAML file"
+    hint = nearest(f"{PREFIX}{name.removeprefix(PREFIX)}", task_names(), otherwise)
+    raise UsageError(f"task {name!r} not found", hint=hint)

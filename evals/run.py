@@ -189,8 +189,9 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
     told = task.get_config("metadata") or {}
     ranks, steps = bool(told.get("ranks")), bool(told.get("steps"))
     if not isinstance(lm, Stored) and not steps and ranks != isinstance(lm, Ranker):
+        need = "scores replies" if ranks else "needs generated replies"
         raise UsageError(
-            f"{task.task_name} {'scores replies' if ranks else 'asks for replies'}, which {type(lm).__name__} can't",
+            f"{type(lm).__name__} can't run {task.task_name}, which {need}",
             hint="--model \"rm('hf:DIR')\", or another verifier" if ranks else "--model is an engine",
         )
     rollout = (task.get_config("generation_kwargs") or {}).get("rollout")

@@ -9,7 +9,6 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import yaml
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.evals import TASKS
 
 PREFIX = "verikit_"
@@ -168,8 +167,7 @@ def task_splits(name: str) -> list[RowSplit]:
     known = {file.stem: file for file in TASKS.glob("[!_]*.yaml")}
     stem = name.removeprefix(PREFIX)
     if stem not in known:
-        near = get_close_matches(stem, known, n=1)
-        hint = f"did you mean {PREFIX}{near[0]}?" if near else "`verikit list tasks` shows all"
+        hint = nearest(f"{PREFIX}{stem}", [f"{PREFIX}{one}" for one in known], "`verikit list tasks` shows all")
         raise UsageError(f"task {name!r} not found", hint=hint)
     return list(dict.fromkeys(_splits_in(known[stem])))
 

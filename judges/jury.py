@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, get_args
 from verikit.base import Verifier
 from verikit.compose import combine
 from verikit.engines.usage import added
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
 from verikit.replies.split import Reads
 from verikit.types import Sample, Score
@@ -88,5 +88,5 @@ def jury(*judges: Verifier, rule: Rule = "majority") -> Jury:
     if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
         raise ConfigError("a jury has at least two judges", hint="jury(pairwise('…'), pairwise('…'), rule='majority')")
     if rule not in get_args(Rule):
-        raise ConfigError(f"a jury has no rule {rule!r}", hint=f"one of {', '.join(get_args(Rule))}")
+        raise ConfigError(f"rule {rule!r} of the jury not found", hint=nearest(rule, get_args(Rule)))
     return Jury(judges, rule)

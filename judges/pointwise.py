@@ -118,12 +118,12 @@ class Pointwise(Scaled, Comparer):
         if self.criteria:
             parts = {name: self._rating(said) for name, said in zip(self.criteria, verdicts, strict=True)}
         if whole.value is None:
-            return replace(failed(whole.error or ConfigError("no verdict"), whole.usage), parts=parts)
+            return replace(failed(whole.error or ConfigError("the judge gave no verdict"), whole.usage), parts=parts)
         return replace(self._rating(whole), parts=parts, usage=whole.usage)
 
     def _rating(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
-            return failed(verdict.error or ConfigError("no verdict"), {})
+            return failed(verdict.error or ConfigError("the judge gave no verdict"), {})
         low, high = self.file.reply.span
         if verdict.unasked:
             return Score(0.0, reason=verdict.unasked)
@@ -170,6 +170,6 @@ class Reference(Judge):
 
     def _scored(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
-            return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
+            return failed(verdict.error or ConfigError("the judge gave no verdict"), verdict.usage)
         reason = verdict.unasked or f"the judge says {verdict.label}{told(verdict.usage)}"
         return Score(verdict.value, answer=verdict.label, reason=reason, usage=verdict.usage)

@@ -3,12 +3,18 @@
 python tests/release.py prepare 0.2.0 2026-11-23     the version where it stands, and the changelog's heading
 python tests/release.py check v0.2.0                 does a tag agree with them?
 python tests/release.py notes 0.2.0                  the changelog's section, for the release's page
+python tests/release.py registered yes|no            how to install: from PyPI, or from a checkout until then
 """
 
 import re
 import sys
 import tomllib
 from pathlib import Path
+
+try:
+    from tests.release_installs import switch
+except ImportError:  # run as a script, from any folder
+    from release_installs import switch
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)((a|b|rc)\d+)?")
@@ -105,6 +111,8 @@ def main(words):
             link(ROOT, address)
         case ["notes", version]:
             print(notes(ROOT, version), end="")
+        case ["registered", ("yes" | "no") as answer]:
+            switch(ROOT, answer == "yes")
         case _:
             raise SystemExit(__doc__)
 

@@ -185,7 +185,7 @@ def test_links_within_a_folder_are_its_own_affair_and_pipes_are_refused(tmp_path
     refuse_links(tmp_path / "also")
     refuse_links(tmp_path / "absent")
     os.mkfifo(run / "1/pipe")
-    with pytest.raises(UsageError, match="pipe is neither a file nor a folder"):
+    with pytest.raises(UsageError, match="pipe must be a file or a folder"):
         refuse_links(run)
     (run / "1/pipe").unlink()
     for target in ("../..", "loop", "/etc"):

@@ -11,6 +11,7 @@ import yaml
 
 from tests import release
 from tests.conftest import ROOT
+from tests.release_installs import switch
 
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -143,3 +144,35 @@ def test_smoke_passes_here():
     done = subprocess.run([sys.executable, "tests/smoke.py"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NOT" not in done.stdout
+
+
+def test_one_command_switches_how_to_install_and_back_and_no_page_keeps_the_other_form(tmp_path):
+    for name in ("README.md", "docs", "examples/ci"):
+        source, target = ROOT / name, tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    pages = [page for page in tmp_path.rglob("*") if page.suffix in (".md", ".yml")]
+
+    def texts():
+        return {page: page.read_text("utf-8") for page in pages}
+
+    def found(pattern):
+        return {page.name for page, text in texts().items() if re.search(pattern, text)}
+
+    from_checkout, from_pypi = r"verikit is not on PyPI|  verikit: git", r"(?m)pip install verikit\b|default: verikit$"
+    before, registered = texts(), "install.md" not in found("verikit is not on PyPI")
+    switch(tmp_path, registered)
+    assert texts() == before, "run `python tests/release.py registered`, with no or yes"
+    switch(tmp_path, False)
+    assert found(from_checkout) - {"releasing.md"} == {"install.md", "action.yml", "workflow.yml", "README.md"}
+    assert found(from_pypi) == set()
+    switch(tmp_path, True)
+    switch(tmp_path, True)
+    assert found(from_checkout) - {"releasing.md"} == set()
+    assert found(from_pypi) == {"README.md", "install.md", "action.yml"}
+    switch(tmp_path, registered)
+    assert texts() == before
+    (tmp_path / "docs/install.md").write_text("pip install it\n")
+    with pytest.raises(SystemExit, match=r"install\.md has neither form"):
+        switch(tmp_path, not registered)
+    assert (tmp_path / "README.md").read_text("utf-8") == (ROOT / "README.md").read_text("utf-8")

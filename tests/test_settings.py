@@ -32,10 +32,10 @@ class Table(BaseModel):
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ({"step": 2}, "unknown key 'step' (did you mean 'steps'?)"),
-        ({"entry": {"modl": "x"}}, "unknown key 'entry.modl' (did you mean 'model'?)"),
-        ({"entries": [{}, {"modl": "x"}]}, "unknown key 'entries.1.modl' (did you mean 'model'?)"),
-        ({"form": {"fnd": "x"}}, "unknown key 'form.fnd' (did you mean 'find'?)"),
+        ({"step": 2}, "unknown key 'step' (did you mean steps?)"),
+        ({"entry": {"modl": "x"}}, "unknown key 'entry.modl' (did you mean model?)"),
+        ({"entries": [{}, {"modl": "x"}]}, "unknown key 'entries.1.modl' (did you mean model?)"),
+        ({"form": {"fnd": "x"}}, "unknown key 'form.fnd' (did you mean find?)"),
         ({"other": 1}, "unknown key 'other'"),
         ({"steps": "x", "step": 1}, "steps: Input should be a valid integer"),
     ],

@@ -88,10 +88,10 @@ class _NoTokenizer:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise ConfigError("not checked: it needs the tokenizer")
+        raise ConfigError("this check needs the tokenizer")
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        raise ConfigError("not checked: it needs the tokenizer")
+        raise ConfigError("this check needs the tokenizer")
 
 
 def _tried(name: str, ask: Callable[[], str]) -> tuple[bool, str]:
@@ -174,11 +174,11 @@ def _memory(config: Config, model_class: str, own: Any, processes: int, cost: St
     )
     if max(learning, estimate.sampling) > free:
         raise ConfigError(
-            f"{told}; {free / 2**30:.1f} GiB are free",
+            f"{told}. {free / 2**30:.1f} GiB are free",
             hint="set precision.lora_rank = 16, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2, or lower"
             " batch.tokens with precision.checkpointing = true",
         )
-    return f"{told}; {free / 2**30:.1f} GiB are free"
+    return f"{told}. {free / 2**30:.1f} GiB are free"
 
 
 def _activations(model: Any, config: Config, length: int, *, bf16: bool, device: torch.device) -> float:

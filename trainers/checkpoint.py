@@ -148,7 +148,7 @@ def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:
                 dict.fromkeys(" ".join(str(failure).split())[:300] for failure, _ in error.failures.values())
             )
             raise TrainerError(
-                f"can't read the checkpoint {path}: {told}", hint="delete it, and go on from the one before"
+                f"can't read the checkpoint {path}: {told}", hint="delete it, and resume from the checkpoint before it"
             ) from None
 
 
@@ -169,7 +169,7 @@ def read_state(path: Path) -> dict[str, Any]:
     if problem or wrong:
         told = problem or f"{wrong[0]!r} must be {_KINDS[wrong[0]].__name__}, got {state.get(wrong[0])!r:.80}"
         raise TrainerError(
-            f"can't read {path / STATE}: {told}", hint="delete the checkpoint, and go on from the one before"
+            f"can't read {path / STATE}: {told}", hint="delete the checkpoint, and resume from the one before it"
         )
     return dict(state)
 

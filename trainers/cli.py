@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.command import GroupedCommand, next_note, next_step
 from verikit.engines.hf.load import import_transformers
 from verikit.platform.folders import code_only_from
 from verikit.platform.terminal import pass_or_fail, printable
@@ -65,18 +65,18 @@ def train(
             click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
             return 0
         if check:
-            return _check(settings)
+            return _check(settings, config or "")
         path = resume or out or Path("runs") / (settings.name or settings.recipe)
         try:
             _train(settings, path, resume is not None, quiet)
         except KeyboardInterrupt:
-            on = f"`verikit train --resume {path}` goes on from the last checkpoint"
-            click.echo(f"Interrupted: {on if is_begun(path) else 'nothing was begun'}", err=True)
+            on = f"`verikit train --resume {path}` resumes from the last checkpoint"
+            click.echo(f"Interrupted: {on if is_begun(path) else 'the run has no checkpoint yet'}", err=True)
             return 1
     return 0
 
 
-def _check(settings: Config) -> int:
+def _check(settings: Config, config: str) -> int:
     """Report whether each dependency of a run is available. Return exit code 2 if one is missing."""
     import_transformers("training", "train")
     from verikit.trainers.check import check
@@ -85,6 +85,10 @@ def _check(settings: Config) -> int:
     for fine, line in check(settings, int(os.environ.get("WORLD_SIZE", "1"))):
         found.append(fine)
         click.echo(f"{pass_or_fail('ok  ' if fine else 'FAIL', float(fine))}  {printable(line)}")
+    if all(found):
+        next_note(f"run the command without --check to train by {config or 'these settings'}")
+    else:
+        next_note("fix the lines with FAIL, in the config or with --set KEY=VALUE, then run --check again")
     return 0 if all(found) else 2
 
 
@@ -128,5 +132,7 @@ def export(run: Path, out: Path, step: int | None, best: bool, recipe: str, adap
     with code_only_from([recipe], lambda name: f"--recipe {name}"):
         name = export_run(run, read_settings(run), out, step, adapter=adapter, best=best)
     click.echo(f"{name} -> {out}", err=True)
-    if not adapter:
+    if adapter:
+        next_step("vllm", "serve", "BASE", "--enable-lora", "--lora-modules", f"mine={out}")
+    else:
         next_step("verikit", "sample", f"hf:{out}", "FILE")

@@ -10,13 +10,12 @@ import json
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from verikit.errors import ConfigError, SpecError
+from verikit.errors import ConfigError, SpecError, nearest
 from verikit.names.registry import find, registered
 from verikit.names.settings import checked
 from verikit.names.spec import import_object, names_object
@@ -338,8 +337,7 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
     own = not source.endswith(".toml") and "/" not in source
     path = named.get(source) if own else Path(source)
     if path is None:
-        near = get_close_matches(source, named, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(named)}; or give a FILE.toml"
+        hint = nearest(source, named, f"available: {', '.join([*named][:4])} and others. Or give a FILE.toml")
         raise ConfigError(f"config {source!r} not found", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))

@@ -113,6 +113,6 @@ def check_tokenizer(section: DistillSection, tokenizer: Any) -> str:
         raise ConfigError(
             f"the teacher {section.teacher} has another tokenizer than the policy: {len(tokens):,} tokens are missing"
             f" or have another id, such as {', '.join(map(repr, tokens[:3]))}",
-            hint="distillation compares probabilities of the same tokens; choose a teacher with the policy's tokenizer",
+            hint="choose a teacher with the policy's tokenizer: distillation compares probabilities of the same tokens",
         )
     return name

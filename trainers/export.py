@@ -43,7 +43,7 @@ def export_run(
     if adapter:
         _check_adapter(run, config)
     if best and step is not None:
-        raise ConfigError("choose either the best weights or those of a step")
+        raise ConfigError("--best and --step can't be combined")
     found = best_weights(run) if best else _checkpoint(run, step)
     _check_out(out, run, adapter=adapter)
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)

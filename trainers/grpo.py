@@ -307,7 +307,7 @@ class Trainer:
             raise TrainerError(
                 f"step {step}: {told}, in all {self.idle_steps} steps of this run",
                 hint="read samples.jsonl: completions cut off by max_tokens, a reward that is always the same,"
-                " or problems too hard; run.max_idle_steps = 0 goes on",
+                " or problems that are too hard. run.max_idle_steps = 0 turns this check off",
             )
         if self.folder.main and self.idle_steps <= max(limit, 1):
             _log.warning("step %d: %s", step, told)

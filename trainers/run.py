@@ -193,8 +193,12 @@ def read_settings(path: Path) -> Config:
     refuse_links(path)
     try:
         return Config.model_validate_json((path / CONFIG).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} contains no run: {' '.join(str(error).split())[:200]}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} is not the folder of a training run: {CONFIG}: {error.strerror}") from None
+    except ValueError as error:
+        first = " ".join(str(error).split("\n")[1:3]) or str(error)  # pydantic's first problem: its key, and what it is
+        told = f"{CONFIG}: {' '.join(first.partition(' [')[0].split())[:200]}"
+        raise ConfigError(f"{path} is not the folder of a training run: {told}") from None
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:

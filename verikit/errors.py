@@ -32,8 +32,10 @@ configuration or the machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from errno import EDQUOT, EFBIG, ENOSPC
+from itertools import islice
 from os import PathLike
 from typing import Literal
 
@@ -41,6 +43,12 @@ from verikit.platform.secrets import strike
 
 DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
 """Values of `errno` in an OSError that mean the disk is full."""
+LONGEST_NAME = 80
+"""Characters of a name that `nearest` compares. Longer known names are not suggested."""
+COMPARED = 1000
+"""Names that `nearest` compares."""
+LISTED = 10
+"""Names that `nearest` lists if none is similar."""
 
 
 class VerikitError(Exception):
@@ -54,6 +62,25 @@ class VerikitError(Exception):
 def with_hint(problem: str, hint: str) -> str:
     """Return a problem and its remedy, on one line."""
     return f"{problem} ({hint})" if hint else problem
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the hint for a name that was not found: up to three similar names.
+
+    Args:
+        name: The name as given.
+        known: All valid names.
+        otherwise: The hint if no name is similar. By default it lists the first ten names.
+    """
+    # The names may be a row's keys: any number, and each as long as a document.
+    names = [one for one in islice(map(str, known), COMPARED) if len(one) <= LONGEST_NAME]
+    near = get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if otherwise or not names:
+        return otherwise
+    more = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"available: {', '.join(names[:LISTED])}{more}"
 
 
 class UsageError(VerikitError):
@@ -147,8 +174,8 @@ def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
         if isinstance(error, EngineError) and (error.engine_wide or (error.retryable and len(errors) > 1))
     ]
     if gone and len(gone) == len(errors):
-        hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
-        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
+        hint = "This batch was not kept. Run the command again. It resumes where it stopped"
+        raise type(gone[0])(str(gone[0]), hint=". ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
 
 
 class JudgeError(VerikitError):

@@ -231,7 +231,7 @@ class Score:
     def __float__(self) -> float:
         if self.value is None:
             raise Unscored(
-                f"no score ({self.status}): {self.reason or 'no reason given'}",
+                f"the sample is unscored ({self.status}): {self.reason or 'no reason given'}",
                 hint="check .scored first, or use .filled(default) to get a number",
             )
         return self.value

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from verikit.base import Verifier
-from verikit.errors import SpecError, UsageError
+from verikit.errors import SpecError, UsageError, nearest
 from verikit.names.named_call import NamedCall, read_call
 from verikit.names.spec import load
 from verikit.select import clusters
@@ -192,7 +192,7 @@ def load_rule(spec: str) -> MajorityRule | ScoreRule:
     call = read_call(spec)
     make = _RULES.get(call.name) if call else None
     if call is None or make is None:
-        raise SpecError(f"{spec!r} is not a stopping rule", hint=f"one of {', '.join(_EXAMPLES)}")
+        raise SpecError(f"{spec!r} is not a stopping rule", hint=nearest(spec, _EXAMPLES))
     try:
         return replace(make(call), name=spec.strip())
     except ValueError as error:

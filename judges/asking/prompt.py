@@ -24,7 +24,7 @@ from typing import ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest
 from verikit.judges.asking.reply import ReplyFormat
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
@@ -168,7 +168,7 @@ def load_prompt(name: str) -> JudgePrompt:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"judge prompt {name!r} not found", hint=f"available: {', '.join(prompt_names())}") from None
+        raise ConfigError(f"judge prompt {name!r} not found", hint=nearest(name, prompt_names())) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"judge prompt {name}: {error}") from None
     return checked(JudgePrompt, table, where=f"judge prompt {name}: ")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.judges.calibration.verdicts import RunVerdicts, common
 from verikit.judges.rates.agreement import cohen_kappa
 from verikit.stats import Estimate, mean_interval
@@ -58,7 +58,7 @@ def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> O
         UsageError: The judge does not exist, or it shares no comparison with that model with another judge.
     """
     if judge not in runs:
-        raise UsageError(f"run {judge!r} not found", hint=f"one of {', '.join(runs)}")
+        raise UsageError(f"run {judge!r} not found", hint=nearest(judge, runs))
     others = [run for name, run in runs.items() if name != judge]
     by_prompt: dict[str, list[float]] = {}
     for key, models in runs[judge].models.items():

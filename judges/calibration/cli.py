@@ -19,6 +19,7 @@ from verikit.judges.calibration.rows import categories, ids_where
 from verikit.judges.calibration.show import advice_line, as_json, show_between, show_calibration
 from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
 from verikit.judges.match.labels import Key, Label, read_labels
+from verikit.platform.terminal import pass_or_fail
 
 _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -114,8 +115,9 @@ def calibrate_(
         until=until,
     )
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
+    code = 0 if fail_under is None else _gate(found, fail_under, width)
     next_step("verikit", "report", path, "--html", f"{path.resolve().name}.html", quiet=json_)
-    return 0 if fail_under is None else _gate(found, fail_under, width)
+    return code
 
 
 def _labels_of(labels: Mapping[Key, Label], ids: Collection[str], every: Collection[str]) -> dict[Key, Label]:
@@ -145,13 +147,14 @@ def _gate(found: Calibration, least: float, width: float) -> int:
         )
     if found.corrected[0].width > width:
         raise UsageError(
-            f"can't decide with so few labels: {advice_line(found.advice, width)}", hint="label more, or widen --width"
+            f"too few labels to decide: {advice_line(found.advice, width)}",
+            hint="label more, or widen --width",
         )
     rate = found.corrected[0]
     if rate.low >= least:
         return 0
     told = f"the corrected rate is {100 * rate.value:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
-    click.echo(f"{told}, so it may be below --fail-under ({100 * least:g}%)", err=True)
+    click.echo(pass_or_fail(f"{told}, so it may be below --fail-under ({100 * least:g}%)", 0.0), err=True)
     return GATE
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import map_option, quiet_option
+from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.options import limit_option, map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.judges.genprm.synth.labels import PAPERS, Variant
@@ -80,7 +81,7 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first N problems.")
+@partial(limit_option, told="Read only the first N problems.")
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems per call.")
 @quiet_option
 def genprm(
@@ -140,6 +141,7 @@ def genprm(
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}. Counts in {out / REPORT}", err=True)
+    next_step("verikit", "train", "sft", "--set", f"options.data={out / TRAIN}", quiet=quiet)
 
 
 def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Group]:

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest
 from verikit.types import Message
 
 Mode = Literal["full", "unexecuted", "analysis", "direct"]
@@ -131,8 +131,8 @@ def load_protocol(name: str) -> Protocol:
     try:
         return Protocol.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        ours = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
-        raise ConfigError(f"GenPRM protocol {name!r} not found", hint=f"available: {', '.join(ours)}") from None
+        names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+        raise ConfigError(f"GenPRM protocol {name!r} not found", hint=nearest(name, names)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"GenPRM protocol {name}: {error}") from None
     except ValidationError as error:

@@ -299,7 +299,7 @@ def _compared(grader: StringCheck | TextSimilarity, values: Values) -> Score:
 def _judged(grader: ScoreModel | LabelModel, verdict: Any) -> Score:
     verdict = cut(grader, verdict)
     if verdict.value is None:
-        return failed(verdict.error or ConfigError("no result"), verdict.usage)
+        return failed(verdict.error or ConfigError("the grader returned no result"), verdict.usage)
     told = f"the model says {verdict.label}" + _threshold(grader, verdict.value)
     return Score(verdict.value, answer=verdict.label, reason=told, usage=verdict.usage, text=verdict.reply)
 

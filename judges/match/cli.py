@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import (
     data_options,
     gold_option,
+    limit_option,
     prices_option,
     run_options,
     spent,
@@ -52,7 +54,7 @@ Examples:
     metavar="FILE",
     help="Known preferences for some prompts: rows with id and label (1, 2, or 0 for a tie).",
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the first N comparisons.")
+@partial(limit_option, told="Judge only the first N comparisons.")
 @click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons per call.")
 @click.option("--length-control", is_flag=True, help="Also win rates at equal lengths.")
 @click.option("--gamed", metavar="FILE", help="alpaca_eval's df_gamed.csv, for its form of length control.")
@@ -110,8 +112,9 @@ def judge(
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
         click.echo("\n".join(show(summary)))
+    code = unscored_code(summary["comparisons"] - summary["judged"], summary["comparisons"], fail_over, "verdict")
     next_step("verikit", "report", folder, "--html", f"{folder.resolve().name}.html", quiet=quiet or as_json)
-    return unscored_code(summary["comparisons"] - summary["judged"], summary["comparisons"], fail_over, "verdict")
+    return code
 
 
 def _line(state: Sequence[tuple[int, int, Mapping[str, float]]], seconds: float) -> str:

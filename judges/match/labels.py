@@ -49,7 +49,9 @@ def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
         said = label.strip().lower() if isinstance(label, str) and not pairs else label
         if not isinstance(said, (str, int, float)) or said not in meanings:
             known = ", ".join(dict.fromkeys(str(word) for word in meanings))
-            raise SchemaError(f"the label {label!r} is not valid", file=file, line=line, field="label", hint=known)
+            which = " A and 1 mean the run's first file, B and 2 its second" if pairs else ""
+            hint = f"write one of {known}.{which}"
+            raise SchemaError(f"the label {label!r:.80} is not valid", file=file, line=line, field="label", hint=hint)
         if key in found:
             raise SchemaError(f"a second label for {key[0]!r}, {key[1]}", file=file, line=line, field="id")
         text = row.get("completion")

@@ -127,7 +127,7 @@ def _check(games: Sequence[Game]) -> None:
         raise UsageError("ratings need games")
     for game in games:
         if not 0 <= game.score <= 1 or game.first == game.second:
-            raise UsageError(f"not a game between two models with a score in [0, 1]: {game}")
+            raise UsageError(f"a game must be between two models, with a score in [0, 1], got {game}")
     if apart := {name for game in games for name in game[:2]} - _linked(games):
         raise UsageError(
             f"{', '.join(sorted(apart))} can't be compared with {games[0].first}: they are not linked by any games"

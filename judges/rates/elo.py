@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 
 Reduction = Literal["mean", "sequential", "sum"]
 K = 32.0
@@ -30,7 +30,7 @@ def expected_score(rating: float, opponent: float) -> float:
 
 def _check(games: Sequence[tuple[float, float]], reduction: str) -> None:
     if reduction not in get_args(Reduction):
-        raise UsageError(f"reduction {reduction!r} not found", hint=f"one of {', '.join(get_args(Reduction))}")
+        raise UsageError(f"reduction {reduction!r} not found", hint=nearest(reduction, get_args(Reduction)))
     if bad := [score for _, score in games if not 0 <= score <= 1]:
         raise UsageError(f"the score of a game must be between 0 and 1, got {bad[0]!r}")
 

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from verikit.errors import MissingExtra, UsageError
+from verikit.errors import MissingExtra, UsageError, nearest
 from verikit.judges.rates.winrate import win_rate
 
 Form = Literal["v1", "noreg", "minimal"]
@@ -182,7 +182,7 @@ def is_extreme(raw: float, controlled: float) -> bool:
 
 def _form(form: Form | None, gamed: Gamed | None) -> Form:
     if form is not None and form not in get_args(Form):
-        raise UsageError(f"form {form!r} not found", hint=f"one of {', '.join(get_args(Form))}")
+        raise UsageError(f"form {form!r} not found", hint=nearest(form, get_args(Form)))
     if gamed is not None or form == "minimal":
         return form or "v1"
     if form is not None:

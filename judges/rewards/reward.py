@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest
 
 Activation = Literal["none", "sigmoid", "softmax"]
 Output = str | int | Mapping[str, float]
@@ -86,7 +86,7 @@ def _index(name: str | int, names: Sequence[str]) -> int:
         return name
     if name in names:
         return names.index(str(name))
-    raise ConfigError(f"the head has no number {name!r}", hint=f"available: {', '.join(names[:20])}")
+    raise ConfigError(f"the head has no number {name!r}", hint=nearest(str(name), names))
 
 
 def _sigmoid(value: float) -> float:

@@ -279,7 +279,7 @@ class Rubric(Judge):
 
     def _asked(self, item: Criterion, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
-            return failed(verdict.error or ConfigError("no verdict"), {})
+            return failed(verdict.error or ConfigError("the judge gave no verdict"), {})
         return Score(_level(item, verdict.value), answer=verdict.label)
 
     def _labels(self, sample: Sample, items: Sequence[Criterion]) -> list[float | None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import map_option, quiet_option, read_options
+from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.options import limit_option, map_option, quiet_option, read_options
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError
 from verikit.judges.match.labels import Label, read_labels
@@ -43,7 +44,7 @@ from verikit.types import Group
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first N questions.")
+@partial(limit_option, told="Read only the first N questions.")
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Questions per call.")
 @quiet_option
 def rubric(
@@ -85,6 +86,7 @@ def rubric(
     kept = report["criteria"]["kept"]
     skipped = f" {bad} bad rows were skipped." if bad else ""
     click.echo(f"{kept} criteria in {out / RUBRIC}. Results in {out / REPORT}.{skipped}", err=True)
+    next_step("verikit", "score", "FILE", "-v", f"rubric({judge!r}, rubric={str(out / RUBRIC)!r})", quiet=quiet)
 
 
 def _groups(path: Path, mapping: Mapping[str, str], limit: int | None) -> tuple[list[Group], int]:

@@ -131,7 +131,7 @@ def test_meta_is_not_part_of_a_request_and_everything_else_is():
     ],
 )
 def test_a_request_that_no_engine_could_answer_is_refused(options):
-    with pytest.raises(ValueError, match="not a request"):
+    with pytest.raises(ValueError, match="invalid request"):
         Request("a", **options)
     with pytest.raises(ValueError, match="empty prompt"):
         Request([])
@@ -183,7 +183,7 @@ def test_what_was_not_recorded_is_an_error_that_says_what_differs(tmp_path):
 )  # fmt: skip
 def test_a_row_that_is_no_record_is_named_by_file_and_line(tmp_path, row):
     (tmp_path / "r.jsonl").write_text(f"\n{row}\n")
-    with pytest.raises(SchemaError, match=r"r\.jsonl:2: not a record"):
+    with pytest.raises(SchemaError, match=r"r\.jsonl:2: invalid record"):
         Replay(tmp_path / "r.jsonl")
 
 
@@ -194,5 +194,5 @@ def test_a_spec_that_is_no_engine_says_which_there_are(tmp_path):
         assert "openai:http://host:8000/v1#model" in caught.value.hint
     with pytest.raises(UsageError, match="can't read"):
         load_engine(f"replay:{tmp_path / 'none'}")
-    with pytest.raises(SpecError, match="there is no option 'speed'"):
+    with pytest.raises(SpecError, match="option 'speed' not found"):
         load_engine(f"replay:{tmp_path / 'none'}", speed=1)

@@ -152,7 +152,7 @@ def test_tables_of_text_are_read_as_their_authors_publish_them(tmp_path):
         (b"problem,answer\nWho?,Ada,Bo\n", r"t.csv:2: the row has 3 columns, the header has 2"),
         (b"problem,answer\nWho?\n", r"t.csv:2: the row has 1 columns, the header has 2"),
         (b'problem,answer\n"Who?,Ada\n', "t.csv:2: the line is not a table row"),
-        (b"problem,answer\n\xff\xfe,1\n", "t.csv:2: field 'problem': not UTF-8"),
+        (b"problem,answer\n\xff\xfe,1\n", "t.csv:2: field 'problem': invalid UTF-8"),
         (b"a,b\n1,2\n", "question, problem.* not found"),
         (b"problem,answer\n", "no rows"),
     ],

@@ -187,7 +187,7 @@ def test_models_and_tasks_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(UsageError, match="scores replies"):
         run(tmp_path, EngineLM(Scripted(lambda request: "x")))
     data = write(tmp_path / "math.jsonl", [{"id": "a", "problem": "1+1?", "answer": "2"}])
-    with pytest.raises(UsageError, match="asks for replies"):
+    with pytest.raises(UsageError, match="needs generated replies"):
         run_tasks(["verikit_math500"], "m", Ranker(LONGEST), Settings(data=data), tmp_path / "other")
 
 

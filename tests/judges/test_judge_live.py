@@ -85,7 +85,7 @@ def test_a_server_killed_in_the_middle_and_started_again_changes_nothing(tmp_pat
         server.wait()
         _, errors = cut.communicate(timeout=60)
         assert cut.returncode == 1, errors
-        assert b"goes on where it stopped" in errors
+        assert b"resumes where it stopped" in errors
         assert 0 < verdicts.read_bytes().count(b"\n") < 60
         server = serve(port)
         again = judge(pairs, tmp_path / "cut", port)

@@ -92,7 +92,7 @@ def test_a_run_whose_engine_dies_goes_on_to_the_same_bytes(tmp_path):
 
     with pytest.raises(Unreachable, match="connection refused") as error:
         run(tmp_path / "cut", Scripted(dying), batch=6)
-    assert "goes on where it stopped" in error.value.hint
+    assert "resumes where it stopped" in error.value.hint
     kept = (tmp_path / "cut" / VERDICTS).read_bytes()
     assert 0 < kept.count(b"\n") < 40
     assert b'"error":"failed"' in kept

@@ -309,4 +309,4 @@ def test_rows_gives_dictionaries_with_file_and_line_whatever_the_file(folder):
     found = [(name, line, getattr(row, "problem", row)) for name, line, row in rows(["a.jsonl", "b.csv"])]
     assert [found[0], found[2]] == [("a.jsonl", 1, {"x": 1}), ("b.csv", 2, {"x": "2"})]
     assert found[1][:2] == ("a.jsonl", 2)
-    assert "not JSON" in found[1][2]
+    assert "invalid JSON" in found[1][2]

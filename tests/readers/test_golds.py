@@ -85,7 +85,7 @@ def test_a_row_without_a_gold_without_an_id_or_with_two_golds_is_an_error_and_th
     assert "golds.jsonl:7" in told[5]
     assert "the row has no id to find its gold answer" in told[7]
     assert "the row has no id to find its gold answer" in told[8]
-    assert "golds.jsonl:8: not JSON" in reader.notes[0]
+    assert "golds.jsonl:8: invalid JSON" in reader.notes[0]
     assert "2 rows of" in reader.notes[0]
 
 

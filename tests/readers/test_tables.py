@@ -114,7 +114,7 @@ def test_nul_and_bytes_that_are_no_utf8_do_not_stop_the_reading(write):
     path = write(b"prompt,completion\na\0b,c\n\xff,d\ne,f\n")
     assert told(path) == [
         (2, {"prompt": "a\0b", "completion": "c"}),
-        (3, "not UTF-8"),
+        (3, "invalid UTF-8"),
         (4, {"prompt": "e", "completion": "f"}),
     ]
 

@@ -117,7 +117,7 @@ def test_without_html_the_command_prints_as_before(two, verikit, capsys):
 def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     (tmp_path / "notes").mkdir()
     assert verikit("report", "notes", "--html", "out.html") == 2
-    assert "no run's folder" in capsys.readouterr().err
+    assert "is not the folder of a run" in capsys.readouterr().err
     assert verikit("report", two[0], "--html", "nowhere/out.html") == 1
     assert "can't write nowhere/out.html" in capsys.readouterr().err
     config = (two[0] / "config.json").read_text()

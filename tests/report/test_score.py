@@ -193,7 +193,7 @@ def test_a_folder_copied_without_its_hidden_files_is_shown_without_texts(weighte
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="no run's folder"):
+    with pytest.raises(UsageError, match="is not the folder of a run"):
         report([tmp_path])
     with pytest.raises(UsageError, match=r"is a file|no run"):
         report([write(tmp_path / "file.jsonl", [])])

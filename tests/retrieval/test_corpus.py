@@ -58,7 +58,7 @@ def test_gzip_and_arrays_are_read(tmp_path):
         ('{"text": "  "}', "text", "is empty"),
         ('{"text": "x", "title": []}', "title", "got a list"),
         ('{"contents": null}', "contents", "got null"),
-        ("{", "", "not JSON"),
+        ("{", "", "invalid JSON"),
         ("[1]", "", "a row is a JSON object"),
     ],
 )
@@ -72,7 +72,7 @@ def test_a_bad_row_is_named_by_file_line_and_field(tmp_path, row, field, problem
 
 def test_bad_text_files_are_named(tmp_path):
     (tmp_path / "bad.txt").write_bytes(b"good\nx\xff")
-    with pytest.raises(SchemaError, match=r"bad.txt:2: not UTF-8: byte 0xff"):
+    with pytest.raises(SchemaError, match=r"bad.txt:2: invalid UTF-8: byte 0xff"):
         list(read_corpus(tmp_path / "bad.txt"))
     (tmp_path / "empty.txt").write_text(" \n")
     with pytest.raises(SchemaError, match="is empty"):

@@ -69,7 +69,7 @@ def test_wrong_use_is_told(index, tmp_path):
     for args, kind, problem in [
         (("search", f"bm25:{tmp_path}", "x"), UsageError, "is not an index"),
         (("search", "nonsense", "x"), SpecError, "retriever 'nonsense' not found"),
-        (("search", "no.module:x", "x"), SpecError, "can't make the retriever"),
+        (("search", "no.module:x", "x"), SpecError, "can't be loaded"),
         (("build", tmp_path / "none.jsonl", "-o", tmp_path / "new"), UsageError, "can't be read"),
     ]:
         assert isinstance(error := run("index", *args).exception, kind), error

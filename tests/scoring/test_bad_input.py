@@ -12,7 +12,7 @@ from tests.scoring.conftest import lines, row, write
 from verikit.readers import source
 
 BAD = {
-    "not JSON": (b'{"id": "x", ', "", "not JSON"),
+    "not JSON": (b'{"id": "x", ', "", "invalid JSON"),
     "a list": (b"[1, 2]", "", "a row is a JSON object"),
     "no prompt": ({"completions": ["1"]}, "prompt", "prompt not found"),
     "no completions key": ({"prompt": "?"}, "completions", "completions not found"),
@@ -25,7 +25,7 @@ BAD = {
     "no completions": ({"prompt": "?", "completions": []}, "completions", "the list of completions is empty"),
     "answer of a wrong type": ({"prompt": "?", "completions": ["1"], "answer": {"a": 1}}, "answer", "is expected"),
     "meta of a wrong type": ({"prompt": "?", "completions": ["1"], "meta": 3}, "meta", "meta is an object"),
-    "invalid UTF-8": (b'{"prompt": "\xff", "completions": ["1"]}', "", "not UTF-8"),
+    "invalid UTF-8": (b'{"prompt": "\xff", "completions": ["1"]}', "", "invalid UTF-8"),
     "an id seen before": (row(1), "id", "the id 'r1' repeats line 1"),
 }
 

@@ -51,7 +51,7 @@ def test_a_run_stops_where_its_engine_is_gone_and_goes_on_to_the_same_bytes(file
     GONE.touch()
     with pytest.raises(Unreachable, match="nobody is there") as caught:
         score_file(file, PLAN, tmp_path / "out", jobs=jobs)
-    assert "run the same command again" in caught.value.hint
+    assert "Run the command again" in caught.value.hint
     assert len((tmp_path / "out/scores.jsonl").read_text().splitlines()) == 40
     assert not (tmp_path / "out/summary.json").exists()
     GONE.unlink()

@@ -134,7 +134,7 @@ def test_a_full_disk_keeps_what_was_committed_and_goes_on_when_there_is_room(tmp
     full = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, preexec_fn=small_files)
     assert full.returncode == 1
     assert f"can't write out/scores.jsonl: {os.strerror(errno.EFBIG)}" in full.stderr
-    assert "free some space and run the same command again" in full.stderr
+    assert "free some space and run the command again" in full.stderr
     assert 4000 < (tmp_path / "out/scores.jsonl").stat().st_size <= 5000
     assert not (tmp_path / "out/summary.json").exists()
     again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)

@@ -117,5 +117,5 @@ def test_an_interrupt_before_anything_is_written_promises_nothing(tmp_path, monk
         verikit.train("arithmetic", out=tmp_path / "run", quiet=True, **SETTINGS)
     assert not hasattr(caught.value, "__notes__")
     told = CliRunner().invoke(cli, ["train", "arithmetic", "-o", str(tmp_path / "run")], standalone_mode=False)
-    assert "nothing was begun" in told.output
+    assert "no checkpoint yet" in told.output
     assert "--resume" not in told.output

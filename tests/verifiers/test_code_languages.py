@@ -116,7 +116,7 @@ def test_a_missing_tool_chain_is_named_and_never_a_zero(monkeypatch: pytest.Monk
     finally:
         toolchain.cache_clear()
     assert (score.value, score.status) == (None, "error")
-    assert score.reason == "no tool chain for go on this machine: apt-get install golang-go"
+    assert score.reason == "the toolchain is missing for go on this machine: apt-get install golang-go"
 
 
 def test_the_language_is_the_rows_or_the_fences() -> None:

@@ -84,7 +84,7 @@ def test_a_mean_of_anything_else_is_the_datas_fault(logprobs):
 
 def test_a_null_column_abstains_and_a_missing_column_lists_the_keys():
     assert Column("rm")("x", rm=None).status == "abstained"
-    assert "Keys of this row: a, b" in Column("rm")("x", a=1, b=2).reason
+    assert "available: a, b" in Column("rm")("x", a=1, b=2).reason
     assert Column("a.b.c")("x", a={"b": 1}).status == "error"
 
 

@@ -107,7 +107,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             row = json.loads(line)
             row["round"] + 0
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise SchemaError(f"not a row of `verikit synth`: {error}", file=path, line=number) from None
+            raise SchemaError(f"this row is not from `verikit synth`: {error}", file=path, line=number) from None
         rows.append(row)
     kept = [row for row in rows if row["round"] != rows[-1]["round"]]
     with open(path, "r+b") as stream:

@@ -140,7 +140,7 @@ class SFT(Recipe):
             whole = self._rendered(messages[:end])
             for piece, learnt in ((prompt, False), (whole, True)) if before else ((whole, own),):
                 if not piece.startswith(text):
-                    raise ValueError("the chat template changes earlier turns, so turns can't be told apart")
+                    raise ValueError("the chat template changes earlier turns, so its turns can't be separated")
                 new = tokenizer(piece[len(text) :], add_special_tokens=False).input_ids
                 ids, mask, text = [*ids, *new], [*mask, *[learnt] * len(new)], piece
         return ids, mask
@@ -236,9 +236,9 @@ def _rows(path: Path) -> Iterator[tuple[int, DataRow]]:
                 try:
                     row = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise SchemaError(f"not JSON: {error}", file=path, line=number) from None
+                    raise SchemaError(f"invalid JSON: {error}", file=path, line=number) from None
                 if not isinstance(row, dict):
-                    raise SchemaError("not a JSON object", file=path, line=number)
+                    raise SchemaError("the row must be a JSON object", file=path, line=number)
                 yield number, row
     except OSError as error:
         raise ConfigError(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
-from verikit.errors import ConfigError, MissingExtra, UsageError
+from verikit.errors import ConfigError, MissingExtra, UsageError, nearest
 from verikit.messages import by_assistant
 from verikit.types import Sample
 
@@ -101,9 +101,7 @@ def of_config(config: Mapping[str, Any]) -> NemoRLReward:
         SpecError: The spec can't be read.
     """
     if unknown := [key for key in config if key not in SETTINGS]:
-        raise ConfigError(
-            f"unknown setting {unknown[0]!r} of the environment", hint=f"available: {', '.join(SETTINGS)}"
-        )
+        raise ConfigError(f"unknown setting {unknown[0]!r} of the environment", hint=nearest(unknown[0], SETTINGS))
     if not isinstance(config.get("spec"), str):
         raise ConfigError("the environment needs a verifier", hint='spec: "answer"')
     return NemoRLReward(

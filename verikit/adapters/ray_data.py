@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.adapters.reward import gold_of, prompt_of
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.names.spec import load
 from verikit.scoring.on_ray import connect, share
 from verikit.types import Sample
@@ -45,7 +45,7 @@ class ScoreBatch:
 
         prompt, completion, answer = self._columns
         if completion not in batch:
-            raise UsageError(f"there is no column {completion!r}", hint=f"available: {', '.join(batch)}")
+            raise UsageError(f"column {completion!r} not found", hint=nearest(completion, batch))
         rest = [key for key in batch if key not in self._columns]
         count = len(batch[completion])
         prompts, golds = (batch[key] if key in batch else [None] * count for key in (prompt, answer))

@@ -279,7 +279,7 @@ class PoolManager:
         except TimeoutError:
             self._counts["overruns"] += 1
             self._replace(actor)
-            late = Score.timeout(f"no score within {self._options.deadline_s:g} s in the pool")
+            late = Score.timeout(f"scoring took longer than {self._options.deadline_s:g} s in the pool")
             return await self._again(spec, samples, late, DEATHS)
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError):
             self._counts["deaths"] += 1

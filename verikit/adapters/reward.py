@@ -98,7 +98,7 @@ class Reward:
             score = future.result(seconds)
         except TimeoutError:
             future.cancel()
-            score = Score.timeout(f"no score within {seconds} s")
+            score = Score.timeout(f"scoring took longer than {seconds} s")
         return self._noted([score])[0]
 
     @property

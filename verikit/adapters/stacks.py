@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.adapters.openai_grader import written
 from verikit.adapters.spec_files import absolute
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.names.spec import load
 
 
@@ -63,11 +63,11 @@ STACKS = {
             "log_extra": "<function (column, values)>",
             "log_metric": "<function (name, value)>",
         },
-        "a list of float or None, one a completion; every other column of the data set comes under its own name, and "
-        "prompts and completions are texts where the data set is not conversational",
+        "a list of float or None, one per completion. Every other column of the dataset has its own name, and "
+        "prompts and completions are strings unless the dataset is conversational",
         ("from verikit.adapters import to_trl", "", "reward = to_trl({spec})"),
-        "None: left out of the group, advantage 0. Where another reward function has a value it counts 0 in the sum: "
-        "unscored='mean' then",
+        "None: the sample is excluded from its group, with advantage 0. If another reward function has a value, None "
+        "is 0 in the sum. Then use unscored='mean'",
     ),
     "verl": Stack(
         "verl 0.9.1",
@@ -294,7 +294,7 @@ def stack_of(name: str) -> Stack:
         UsageError: It does not exist.
     """
     if name not in STACKS:
-        raise UsageError(f"stack {name!r} not found", hint=f"available: {', '.join(STACKS)}")
+        raise UsageError(f"stack {name!r} not found", hint=nearest(name, STACKS))
     return STACKS[name]
 
 

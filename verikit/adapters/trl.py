@@ -19,7 +19,7 @@ from typing import Any, Literal, overload
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
 from verikit.compose.combine import Combined
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.echo import refusals
@@ -86,9 +86,7 @@ class TRLReward(Reward):
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
         key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
         if self.answer is not None and self.answer not in rows:
-            raise UsageError(
-                f"the dataset has no column {self.answer!r}", hint=f"available: {', '.join(rows) or 'none'}"
-            )
+            raise UsageError(f"the dataset has no column {self.answer!r}", hint=nearest(self.answer, rows))
         golds = rows.pop(key) if key is not None else [None] * len(completions)
         return [
             Sample(

@@ -235,4 +235,4 @@ def _rarely(op: str, args: tuple[Any, ...]) -> Any:
         body = build(args[3])
         bound = next((s for s in body.free_symbols if s.name == variable.name), variable)
         return _over_range(op, args, body, bound)
-    raise ValueError(f"no sympy for {op}")
+    raise ValueError(f"sympy has no form of {op}")

@@ -93,7 +93,7 @@ def _run(
     box = default_sandbox(ISOLATION)
     result = box.run_payload(payload, b"".join(blobs), limits, source("bare") + preload, 1)
     if result.status == "infra_error":
-        raise SandboxError(f"no reader could be run: {result.error}")
+        raise SandboxError(f"the file's reader could not be run: {result.error}")
     if result.status != "ok":
         return result
     return RunResult("ok", result.value[0], seconds=result.seconds, cpu_s=result.cpu_s)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from verikit.answers.gold import NUMERAL, ReadGold, read_gold
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, nearest
 from verikit.readers import Files, Paths, fields
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.layout import ALIASES, LIKELY
@@ -103,9 +103,9 @@ class AuditRow:
 
 def _check_names(mapping: Mapping[str, str], format: str | None) -> None:
     if unknown := set(mapping) - {*FIELDS, *_NAMES}:
-        raise UsageError(f"there is no field {min(unknown)!r} to map", hint=f"one of {', '.join(FIELDS)}")
+        raise UsageError(f"field {min(unknown)!r} of --map not found", hint=nearest(min(unknown), FIELDS))
     if format is not None and format not in FORMATS:
-        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
+        raise UsageError(f"format {format!r} not found", hint=nearest(format, FORMATS))
 
 
 def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = None) -> Iterator[AuditRow | SchemaError]:
@@ -173,7 +173,7 @@ def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: in
     taken = {name: _taken(row, name, form, mapping) for name in ("prompt", "completions", "answer", "id", "solution")}
     key = taken["prompt"][0]
     if key is None and "prompt" not in mapping and WORKSPACE not in row:
-        raise SchemaError("no prompt", field="prompt", hint="name its key: --map prompt=KEY")
+        raise SchemaError("the prompt is missing", field="prompt", hint="name its key: --map prompt=KEY")
     prompt = fields.prompt(taken["prompt"][1]) if key is not None else ""
     texts, own = _completions(taken["completions"][1])
     used = {name for name, _ in taken.values() if name is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,14 +12,14 @@ import click
 from verikit.adapters.harbor import HARBOR, IMAGE, write_tasks
 from verikit.adapters.packages import PACKAGES, write_package
 from verikit.adapters.stacks import STACKS, shim, stack_of
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import map_option
+from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
+from verikit.cli.options import limit_option, map_option
 from verikit.errors import UsageError, VerikitError
 from verikit.readers.problems import read_problems
 
 _PACKAGES = {**PACKAGES, "harbor": HARBOR}
 """Stacks that need a folder with tasks."""
-_STACK = click.Choice([*STACKS, *_PACKAGES])
+_STACK = NameChoice([*STACKS, *_PACKAGES])
 
 
 @click.group()
@@ -27,13 +28,14 @@ def adapter() -> None:
 
 
 @adapter.command(cls=GroupedCommand)
-@click.argument("stack", type=_STACK)
+@click.argument("stack", type=_STACK, metavar="STACK")
 @click.argument("spec")
 @click.option("-o", "--out", metavar="PATH", help="File to write (default: stdout), or folder of the package.")
 @click.option("--data", metavar="FILE", help="Tasks for a package: verifiers-env, openenv, nemo-gym, harbor.")
 @click.option("--name", default="", help="Name of the package. Default: the folder's name.")
 @click.option("--image", default=IMAGE, metavar="IMAGE", help="Base image for tasks of harbor, with its digest.")
 @map_option
+@partial(limit_option, told="Write only the first N tasks of --data.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def write(
     stack: str,
@@ -43,6 +45,7 @@ def write(
     name: str,
     image: str,
     mapping: dict[str, str],
+    limit: int | None,
     force: bool,
 ) -> None:
     """Write the file that STACK's configuration can name, with the reward of SPEC, or a package with tasks.
@@ -59,17 +62,19 @@ def write(
     if image != IMAGE and stack != "harbor":
         raise UsageError("--image belongs to harbor")
     if stack == "harbor":
-        _write_harbor(spec, str(data), Path(str(out)), name, image, mapping, force)
+        _write_harbor(spec, str(data), limit, Path(str(out)), name, image, mapping, force)
         return
     if stack in PACKAGES:
-        next_step = write_package(stack, spec, read_problems(str(data), mapping), Path(str(out)), name, force=force)
-        click.echo(f"written to {out}. To use it:\n{next_step}", err=True)
+        problems = read_problems(str(data), mapping)[:limit]
+        use = write_package(stack, spec, problems, Path(str(out)), name, force=force)
+        click.echo(f"written to {out}. To use it:\n{use}", err=True)
         return
-    if data or name or mapping:
-        raise UsageError(f"--data, --name and --map belong to a package: {', '.join(_PACKAGES)}")
+    if data or name or mapping or limit:
+        raise UsageError(f"--data, --name, --map and --limit belong to a package: {', '.join(_PACKAGES)}")
     text = shim(stack, spec)
     if out is None:
         click.echo(text, nl=False)
+        next_note("write it to a file with -o FILE, and name that file in the stack's configuration")
         return
     path = Path(out)
     if path.exists() and not force:
@@ -78,12 +83,15 @@ def write(
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None
-    click.echo(f"wrote {path}. Its name in the configuration: {stack_of(stack).hook_for(path)}", err=True)
+    click.echo(f"written to {path}", err=True)
+    next_note(f"name it in the stack's configuration: {stack_of(stack).hook_for(path)}")
 
 
-def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mapping: dict[str, str], force: bool) -> None:
+def _write_harbor(
+    spec: str, data: str, limit: int | None, out: Path, name: str, image: str, mapping: dict[str, str], force: bool
+) -> None:
     folder = str(Path(data).resolve().parent) if Path(data).is_file() else None
-    written = write_tasks(spec, read_problems(data, mapping), folder, out, name, image, force=force)
+    written = write_tasks(spec, read_problems(data, mapping)[:limit], folder, out, name, image, force=force)
     told = [f"{len(written.names)} tasks", f"{written.solved} with a solution"]
     if written.repeated:
         told.append(f"{written.repeated} rows are further trials of them")
@@ -92,7 +100,7 @@ def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mappin
 
 
 @adapter.command(cls=GroupedCommand)
-@click.argument("stack", type=_STACK)
+@click.argument("stack", type=_STACK, metavar="STACK")
 def show(stack: str) -> None:
     """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported."""
     found = _PACKAGES[stack] if stack in _PACKAGES else stack_of(stack)
@@ -101,3 +109,5 @@ def show(stack: str) -> None:
     click.echo(f"\ntakes: {found.returns}")
     if found.no_score:
         click.echo(f"\nunscored: {found.no_score}")
+    data = ["--data", "FILE"] if stack in _PACKAGES else []
+    next_step("verikit", "adapter", "write", stack, "SPEC", *data, "-o", "FOLDER" if data else "reward.py")

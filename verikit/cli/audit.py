@@ -18,6 +18,7 @@ from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import GATE, data_options, json_option, limit_option, parse_share, quiet_option, resume_option
+from verikit.errors import nearest, with_hint
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
 
@@ -31,7 +32,8 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
         name, _, share = text.partition("=")
         names = [check for check in CHECKS if name in ("all", check, CHECKS[check].group)]
         if not names:
-            raise click.BadParameter(f"there is no check {name!r}: all, {', '.join([*GROUPS, *CHECKS])}")
+            hint = nearest(name, ["all", *GROUPS, *CHECKS])
+            raise click.BadParameter(with_hint(f"check {name!r} not found", hint))
         limits |= dict.fromkeys(names, parse_share(context, parameter, share or "0"))
     return limits
 
@@ -147,7 +149,8 @@ def audit(
     if out is not None:
         write_folder(result, out)
     click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))
-    next_step(*_next(file, by, out), quiet=quiet or as_json or (file == "-" and out is None))
+    keys = [word for field, key in mapping.items() for word in ("--map", f"{field}={key}")]
+    next_step(*_next(file, by, out, keys), quiet=quiet or as_json or (file == "-" and out is None))
     return _code(result, limits)
 
 
@@ -172,11 +175,12 @@ class AuditProgress:
         return f"{self._check}: {text}; {self._total:,} in {seconds:.0f} s"
 
 
-def _next(file: str, by: str, out: Path | None) -> list[object]:
-    """The command after an audit: the page of kept findings, the reward's audit, or one row's score explained."""
+def _next(file: str, by: str, out: Path | None, keys: list[str]) -> list[object]:
+    """The command after an audit: the page of kept findings, the reward's audit, or an audit that is kept."""
     if out is not None:
         return ["verikit", "report", out, "--html", f"{out.resolve().name}.html"]
-    return ["verikit", "explain", file, "-v", by] if by else ["verikit", "audit", file, "--by", "answer"]
+    kept = ["-o", "runs/audit"] if by else []
+    return ["verikit", "audit", file, *keys, "--by", by or "answer", *kept]
 
 
 def _code(result: AuditResult, limits: dict[str, float]) -> int:

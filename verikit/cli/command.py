@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from verikit.errors import nearest, with_hint
 from verikit.platform.secrets import strike
 from verikit.platform.terminal import printable
 
@@ -22,6 +23,22 @@ SHARED = {
 }
 """Purpose -> options that serve it in every command, unless the command declares another purpose."""
 HELP_ALL = "--help-all"
+
+
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # generic only in newer versions
+
+
+class NameChoice(_Choice):
+    """One of many names. For another name, the error suggests the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, or fail."""
+        if value not in self.choices:
+            self.fail(with_hint(f"{value!r} not found", nearest(str(value), map(str, self.choices))), param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class GroupedCommand(click.Command):
@@ -127,7 +144,10 @@ def next_step(*words: object, quiet: bool = False) -> None:
         words: The command as words. They are quoted for the shell.
         quiet: Print nothing. Commands set it for --quiet and --json.
     """
-    if quiet:
-        return
-    command = strike(printable(" ".join(shlex.quote(str(word)) for word in words)))
-    click.secho(f"next: {command}", dim=True, err=True)
+    next_note(" ".join(shlex.quote(str(word)) for word in words), quiet=quiet)
+
+
+def next_note(text: str, *, quiet: bool = False) -> None:
+    """Print a next step that is not one command, or why there is nothing to do. Like `next_step` otherwise."""
+    if not quiet:
+        click.secho(f"next: {strike(printable(text))}", dim=True, err=True)

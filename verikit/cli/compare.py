@@ -84,12 +84,13 @@ def compare(
     else:
         lines = show_leaderboard(standings, pairs) if standings else show_comparison(pairs, examples)
         click.echo("\n".join([*lines, *show_slices(found.slices)]))
-        next_step("verikit", "report", *runs, "--html", "compare.html")
     ends = [pair for pair in pairs if (pair.first, pair.second) == (names[0], names[-1])]
     gates = [_gate(pair, fail_if_worse) for pair in ends]
     for name, least in floors:
         gates += [floor_gate(check, names[-1]) for check in check_floors(folders[-1], least, name or metric)]
-    return gate_code(gates, junit, "compare")
+    code = gate_code(gates, junit, "compare")
+    next_step("verikit", "report", *runs, "--html", "compare.html", quiet=json_ or markdown)
+    return code
 
 
 def _plain(found: ComparedRuns) -> dict[str, Any]:

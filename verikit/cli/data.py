@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_step
-from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
+from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
+from verikit.cli.options import UNSCORED, json_option, limit_option, parse_share, quiet_option
 from verikit.convert import FORMS, ConversionCounts, Form, convert
 from verikit.convert.inputs import read_files, rows
 from verikit.errors import SchemaError, UsageError, with_hint
@@ -29,14 +30,14 @@ LIST, FETCH = "list", "fetch"
         "Held-out rows": "--held-out-file --seed",
     },
 )
-@click.argument("form", type=click.Choice([LIST, FETCH, *FORMS]), metavar="list|fetch|FORM")
+@click.argument("form", type=NameChoice([LIST, FETCH, *FORMS]), metavar="list|fetch|FORM")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines file. -: stdout.")
 @click.option("--config", metavar="NAME", default="", help="Configuration of a Hugging Face dataset.")
 @click.option(
     "--split", metavar="NAME", default="", help="Split of a Hugging Face dataset, or of a folder with several splits."
 )
-@click.option("--limit", type=click.IntRange(1), help="Maximum number of rows.")
+@partial(limit_option, told="Write only the first N rows.")
 @click.option("--held-out", type=click.IntRange(1), metavar="N", help="Hold out N prompts, in a second file.")
 @click.option(
     "--held-out-file",
@@ -187,7 +188,7 @@ def _summary(form: Form, state: ConversionCounts, out: str, apart: str, as_json:
     parts += [f"{count:,} left out: {reason}" for reason, count in state.left_out.most_common(SHOWN)]
     click.echo(printable("; ".join(parts)), err=True)
     asked = form.use if form.use.startswith("verikit") else f"verikit score … -v {form.use!r}"
-    click.echo(f"next: {asked}", err=True)
+    next_note(asked)
 
 
 def _listed(as_json: bool) -> int:
@@ -196,4 +197,5 @@ def _listed(as_json: bool) -> int:
         return 0
     width = max(map(len, FORMS))
     click.echo("\n".join(f"{form.name:<{width}}  {form.told}\n{'':<{width}}  {form.use}" for form in FORMS.values()))
+    next_step("verikit", "data", "FORM", "INPUT", "-o", "FILE")
     return 0

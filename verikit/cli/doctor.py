@@ -9,6 +9,7 @@ import shutil
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from typing import Any
 
 import click
@@ -17,8 +18,8 @@ from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser.report import browser_told
 from verikit.artifacts.office.report import office_told
 from verikit.artifacts.service.report import service_told
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import data_options, gold_option, json_option
+from verikit.cli.command import GroupedCommand, next_note, next_step
+from verikit.cli.options import data_options, gold_option, json_option, limit_option
 from verikit.errors import AgentFault, MissingExtra, SandboxError, SchemaError, UsageError, WorkspaceError, with_hint
 from verikit.names import registry
 from verikit.platform.secrets import strike
@@ -34,8 +35,11 @@ from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 @click.option("--data", metavar="FILE", help="Check a file instead: unreadable rows and unusable gold answers.")
 @gold_option
 @data_options
+@limit_option
 @json_option
-def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
+def doctor(
+    data: str | None, gold: str | None, mapping: dict[str, str], format_: str | None, limit: int | None, as_json: bool
+) -> int:
     """Check this machine: versions, installed extras, sandbox guarantees, and how to install missing parts.
 
     It also lists verifiers, engines and other parts registered by other installed packages.
@@ -43,7 +47,7 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     answer.
     """
     if data is not None:
-        return _check_file(read(data, format=format_, mapping=mapping, gold=gold), as_json)
+        return _check_file(read(data, format=format_, mapping=mapping, gold=gold), limit, as_json)
     found = examine()
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -71,6 +75,9 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     for entry in found["entry_points"]:
         others = f"; refused: {', '.join(entry['others'])} registers it too" if entry["others"] else ""
         click.echo(printable(f"  {entry['kind']} {entry['name']} = {entry['value']} ({entry['distribution']}{others})"))
+    missing = any(extra["missing"] for extra in found["extras"].values())
+    install = "install the extras that you need, with the commands above"
+    next_note(install if missing else "nothing to install: all extras are there")
     return 0
 
 
@@ -195,11 +202,11 @@ def examine() -> dict[str, Any]:
     }
 
 
-def _check_file(reader: Reader, as_json: bool) -> int:
+def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
     from verikit.answers.gold import check_gold
 
     good, problems = 0, []
-    for item in reader:
+    for item in islice(reader, limit):
         if isinstance(item, SchemaError):
             told = f"field {item.field!r}: {item.problem}" if item.field else item.problem
             problems.append({"line": item.line, "id": None, "problem": with_hint(told, item.hint)})
@@ -217,4 +224,12 @@ def _check_file(reader: Reader, as_json: bool) -> int:
     click.echo(pass_or_fail(told, float(not problems)))
     for note in reader.notes:
         click.echo(note)
+    _suggest(reader.name, bool(problems))
     return int(bool(problems))
+
+
+def _suggest(file: str, bad: bool) -> None:
+    if bad:
+        next_note("correct these rows, then check the file again")
+    else:
+        next_step("verikit", "score", "FILE" if file == "<stdin>" else file)

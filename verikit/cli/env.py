@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_note, next_step
 from verikit.cli.env_audit import audit_
 from verikit.cli.env_changes import compare_, fix_
 from verikit.cli.options import Command, json_option, limit_option, map_option, parse_share
@@ -22,7 +22,7 @@ from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
 from verikit.errors import SchemaError, UsageError, with_hint
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import pass_or_fail, printable
 from verikit.readers import rows
 
 WORSE = 4
@@ -84,7 +84,7 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
     """Write rows, report skipped ones, and return the exit code."""
     if out is not None and out.is_file() and not force:
         raise UsageError(f"{out} already exists", hint="--force replaces it")
-    count = bad = 0
+    count = bad = rewarded = 0
     with _target(out) as target:
         for item in items:
             if isinstance(item, SchemaError):
@@ -93,9 +93,20 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
                 continue
             count += 1
             row = item.row() if isinstance(item, Rollout) else item
+            rewarded += "reward" in row
             target.write(json.dumps(row, ensure_ascii=True, default=str) + "\n")
     click.echo(f"{count} rows" + (f", {bad} skipped" if bad else "") + (f", in {out}" if out else ""), err=True)
+    _suggest(count, rewarded, str(out or "FILE"))
     return 1 if bad and not count else 0
+
+
+def _suggest(count: int, rewarded: int, file: str) -> None:
+    if not count:
+        next_note("check that SOURCE contains rollouts or tasks: no row was written")
+    elif rewarded:
+        next_step("verikit", "env", "check", file, "SPEC")
+    else:
+        next_step("verikit", "sample", "ENGINE", file)
 
 
 @contextmanager
@@ -230,15 +241,24 @@ def check_(
         click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
     else:
         _show(found, examples)
+    next_note(_next(source, spec, found), quiet=as_json)
     if found.share is None:
-        click.echo("nothing to compare", err=True)
         return 1
     return WORSE if fail_under is not None and found.share < fail_under else 0
 
 
+def _next(source: str, spec: str, found: Agreement) -> str:
+    if found.share is None:
+        return "nothing was compared: SOURCE needs rollouts with rewards that SPEC can score"
+    if found.share == 1:
+        return "nothing to do: all rewards are equal"
+    rows = f"`verikit env read {source} -o rows.jsonl`"
+    return f"{rows} writes rows for `verikit explain rows.jsonl -v {spec}`, which explains a score"
+
+
 def _show(found: Agreement, examples: int) -> None:
     share = f" ({100 * found.share:.1f} %)" if found.share is not None else ""
-    click.echo(f"equal: {found.equal} of {found.compared}{share}")
+    click.echo(pass_or_fail(f"equal: {found.equal} of {found.compared}{share}", float(found.share == 1)))
     for name, items in (("different", found.differ), ("without a score here", found.unscored)):
         if items:
             click.echo(f"{name}: {len(items)}")

@@ -6,21 +6,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
 from verikit.cli.gates import GateResult, gate_code
-from verikit.cli.options import json_option, parse_share, quiet_option, resume_option
+from verikit.cli.options import json_option, limit_option, parse_share, quiet_option, resume_option
 from verikit.env.audit import AuditSums, TaskRecord, audit_tasks
 from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.env.audit.seal import seal_audit
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest, with_hint
 from verikit.platform.folders import refuse_links
 from verikit.platform.terminal import Watch, pace, pass_or_fail, printable
 
@@ -32,7 +33,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
         name, _, share = text.partition("=")
         if not kinds(name) and name not in ("error", "not_run"):
             known = ["all", "error", "not_run", *EVERY_CHECK]
-            raise click.BadParameter(f"there is no check {name!r}: {', '.join(known)}, or CHECK.KIND")
+            raise click.BadParameter(with_hint(f"check {name!r} not found", nearest(name, known)))
         limits[name] = parse_share(context, parameter, share or "0")
     return limits
 
@@ -62,7 +63,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     callback=_parse_limits,
     help="Exit with 4 if more tasks than SHARE (0%) fail: a check, a kind of finding, all, error, not_run. Repeat it.",
 )
-@click.option("--format", "only", type=click.Choice(FORMATS), help="Look for this format only.")
+@click.option("--format", "only", type=NameChoice(FORMATS), help="Look for this format only.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page.")
 @click.option(
@@ -72,7 +73,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     help="Sign the manifest of --out with an ssh key, as `verikit verify --sign` does.",
 )
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Audit only the first N tasks.")
+@partial(limit_option, told="Audit only the first N tasks.")
 @resume_option
 @json_option
 @quiet_option
@@ -151,6 +152,10 @@ def audit_(
     code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
     if out:  # at the end, because --html and --junit may write into the folder
         seal_audit(out, folder, sums.digest, sign)
+    if sums.failing:
+        next_step("verikit", "env", "fix", folder, "-o", "fix.patch", quiet=quiet or as_json)
+    else:
+        next_note("nothing to do: no check fails", quiet=quiet or as_json)
     return code
 
 

@@ -8,24 +8,27 @@ from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_note
 from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option
-from verikit.env.audit.checks import kinds
+from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.compare import AuditChange, compare_reports, counts_for, read_report
 from verikit.env.audit.fix import fix_environments
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import UsageError, VerikitError, nearest, with_hint
 from verikit.platform.secrets import strike
-from verikit.platform.terminal import printable, quantity
+from verikit.platform.terminal import pass_or_fail, printable, quantity
 
 _ORDER = ("worse", "new", "better", "gone")
+_VALUES = {"worse": 0.0, "new": 0.0, "better": 1.0, "gone": None}
+"""The value whose colour a direction has."""
 
 
 def _parse_names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Check the names of `--fail-on` (a click callback)."""
     for name in value:
         if not kinds(name) and name not in ("new", "gone"):
-            raise click.BadParameter(f"there is no check {name!r}: a check, CHECK.KIND, all, new or gone")
+            hint = nearest(name, ["all", "new", "gone", *EVERY_CHECK])
+            raise click.BadParameter(with_hint(f"check {name!r} not found", hint))
     return value
 
 
@@ -62,7 +65,10 @@ def compare_(old: str, new: str, names: tuple[str, ...], examples: int, as_json:
         GateResult(f"{name} is not worse", f"{name}: {quantity(count, 'change')} for the worse", not count)
         for name, count in found
     ]
-    return gate_code(gates, None, "env compare")
+    code = gate_code(gates, None, "env compare")
+    done = "nothing to do: no check got worse and no new task fails"
+    next_note("fix the checks that got worse" if counts["worse"] or counts["new"] else done, quiet=as_json)
+    return code
 
 
 def _show(changes: list[AuditChange], counts: Counter[str], examples: int) -> None:
@@ -70,7 +76,7 @@ def _show(changes: list[AuditChange], counts: Counter[str], examples: int) -> No
         held = [change for change in changes if change.direction == direction]
         for change in held[:examples]:
             told = ": ".join(part for part in (change.task, change.check, change.what) if part)
-            click.echo(printable(strike(f"{direction:6} {told}")))
+            click.echo(pass_or_fail(printable(strike(f"{direction:6} {told}")), _VALUES[direction]))
         if len(held) > examples:
             click.echo(f"{direction:6} {len(held) - examples} more")
     click.echo(", ".join(f"{counts[name]} {name}" for name in _ORDER))
@@ -106,3 +112,12 @@ def fix_(folder: str, out: Path | None) -> None:
         except OSError as error:
             raise VerikitError(f"can't write {out}: {error.strerror}") from None
     click.echo(f"Patches for {quantity(len(patches), 'environment')}. The folder is unchanged.", err=True)
+    next_note(_next(folder, diff, out))
+
+
+def _next(folder: str, diff: str, out: Path | None) -> str:
+    if not diff:
+        return "nothing to do: no problem has exactly one fix"
+    if out is None:
+        return "write the patch to a file with -o FILE, and review it"
+    return f"review {out}, then run `git apply {out.resolve()}` in {folder}"

@@ -69,8 +69,7 @@ def explain(
     click.echo(pass_or_fail(lines[0], score.value))
     for line in lines[1:]:
         click.echo(line)
-    if file not in (None, "-"):
-        next_step("verikit", "score", file, "-v", verifier)
+    next_step("verikit", "score", "FILE" if file in (None, "-") else file, "-v", verifier)
 
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:

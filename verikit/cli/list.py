@@ -10,14 +10,15 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast, get_args
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_note
 from verikit.cli.options import json_option
-from verikit.errors import SpecError, UsageError, VerikitError
+from verikit.errors import SpecError, UsageError, VerikitError, nearest
 from verikit.names.option_docs import options
 from verikit.names.registry import Foreign, Kind, find, foreign, registered, tables
 from verikit.names.spec import import_object, names_object
@@ -58,6 +59,7 @@ def list_(what: str | None, as_json: bool) -> None:
             click.echo(json.dumps([_explained(kind, made) for kind, made in found], indent=2))
             return
         click.echo("\n\n".join(_page(what, kind, made) for kind, made in found))
+        next_note("`verikit list` shows all names. `verikit COMMAND --help` shows where a spec goes")
 
 
 def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
@@ -74,7 +76,8 @@ def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
             width = max(map(len, names))
             for name in names:
                 click.echo(_fitting(f"{indent}{name:{width}}  {listed[name]['help']}"))
-    click.echo("\n`verikit list NAME` explains one, with its options.")
+    click.echo()
+    next_note("`verikit list NAME` explains one, with its options")
 
 
 def _by_job(listed: dict[str, ListedName]) -> dict[str, list[str]]:
@@ -169,7 +172,8 @@ def _named(name: str) -> list[tuple[str, Any]]:
             find("verifiers", name)
         except SpecError as error:
             hint = error.hint if "did you mean" in (error.hint or "") else "`verikit list` shows all names"
-            raise UsageError(f"name {name!r} not found", hint=hint) from None
+            names = [*kinds, *tables(), *chain.from_iterable(map(registered, kinds))]
+            raise UsageError(f"name {name!r} not found", hint=nearest(name, names, hint)) from None
     return found
 
 

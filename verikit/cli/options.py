@@ -70,9 +70,9 @@ def fail_over_option(command: Command) -> Command:
     )(command)
 
 
-def limit_option(command: Command) -> Command:
+def limit_option(command: Command, told: str = "Read only the first N rows.") -> Command:
     """Add `--limit N`: at most this many rows are read. None reads all."""
-    return click.option("--limit", type=click.IntRange(1), metavar="N", help="Read only the first N rows.")(command)
+    return click.option("--limit", type=click.IntRange(1), metavar="N", help=told)(command)
 
 
 def by_key_option(command: Command) -> Command:

@@ -7,14 +7,13 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
-from verikit.errors import MissingExtra, UsageError
+from verikit.cli.command import GroupedCommand, next_step
+from verikit.errors import MissingExtra, UsageError, nearest
 
 ALL = "all"
 LEFT_OUT = ("composite",)
@@ -46,6 +45,7 @@ def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
                 written += 1
     click.echo(f"{written} rows of {len(chosen)} datasets in {out}", err=True)
+    next_step("verikit", "train", "reasoning-gym", "--set", f"options.data={out}")
 
 
 def data_sets(names: Sequence[str]) -> list[str]:
@@ -59,8 +59,7 @@ def data_sets(names: Sequence[str]) -> list[str]:
     chosen = known if ALL in names else list(dict.fromkeys(names))
     for name in chosen:
         if name not in known:
-            near = get_close_matches(name, known, n=3) or known
-            raise UsageError(f"dataset {name!r} not found in reasoning_gym", hint=f"one of {', '.join(near)}")
+            raise UsageError(f"dataset {name!r} not found in reasoning_gym", hint=nearest(name, known))
     return chosen
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.command import GroupedCommand, next_note, next_step
 from verikit.cli.options import by_key_option
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.platform.folders import refuse_links
@@ -89,6 +89,7 @@ def report(
     options = Options(data, samples, by_key)
     if html is not None:
         _write(html, page(runs, options))
+        next_note(f"open {html} in a browser")
     if formats:
         _export(*collect_all(runs, options), formats, out)
     if inspect is not None:
@@ -121,7 +122,8 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
                 kind = kind_of(run)
                 if kind is not None and kind.name not in kinds:
                     raise UsageError(
-                        f"{run} is a run of `verikit {kind.name}`", hint="--html OUT.html shows every kind"
+                        f"{run} is a run of `verikit {kind.name}`, which is shown as a page",
+                        hint=f"verikit report {run} --html report.html",
                     )
                 yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
             except UsageError as error:
@@ -150,6 +152,7 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
     except OSError as error:
         raise VerikitError(f"can't write {error.filename or out}: {error.strerror}") from None
     click.echo(f"{count} files written to {out}", err=True)
+    next_note(f"use the tables and pictures in {out}. They need no other files")
 
 
 def _write_logs(runs: Sequence[Path], out: Path) -> None:

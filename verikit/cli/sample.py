@@ -16,8 +16,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from verikit.cli.command import GroupedCommand, next_step
-from verikit.cli.options import fail_over_option, map_option, quiet_option, read_options, resume_option, unscored_code
+from verikit.cli.command import GroupedCommand, next_note, next_step
+from verikit.cli.options import (
+    fail_over_option,
+    limit_option,
+    map_option,
+    quiet_option,
+    read_options,
+    resume_option,
+    unscored_code,
+)
 from verikit.engines import Cache, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import SchemaError, UsageError, with_hint
@@ -79,7 +87,7 @@ SHOWN = 3
     help="Samples in parallel per prompt, with --until.",
 )
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
-@click.option("--limit", type=click.IntRange(1), help="Sample only the first rows.")
+@partial(limit_option, told="Sample only the first N rows.")
 @map_option
 @click.option("--prices", metavar="FILE", help=f"TOML or JSON table of prices by model. Default: the path in {PRICES}.")
 @click.option("--cache/--no-cache", default=False, help="Use the user's cache of generations.")
@@ -226,8 +234,14 @@ def _tell(
         text += _spent(run, prices, batch) + (f"; written to {out}" if out else "")
         click.secho(text, dim=True, err=True)
     if run.failed:
-        again = "the same command asks for them again" if out else "with -o FILE the same command would ask again"
+        again = "run the command again to retry them" if out else "with -o FILE, another run retries only these"
         click.echo(f"{run.failed:,} requests failed: {again}", err=True)
-    next_step("verikit", "score", out, quiet=options["quiet"] or not out or not run.samples)
     lost = run.failed + run.settings.n * len(run.bad_rows)
-    return unscored_code(lost, run.samples + lost, options["fail_over"], "sample")
+    code = unscored_code(lost, run.samples + lost, options["fail_over"], "sample")
+    if out and run.samples:
+        next_step("verikit", "score", out, quiet=options["quiet"])
+    elif out:
+        next_note("fix the errors above, then run the command again", quiet=options["quiet"])
+    else:
+        next_note("write the samples to a file with -o FILE, then run `verikit score FILE`", quiet=options["quiet"])
+    return code

@@ -23,6 +23,7 @@ from verikit.cli.options import (
     by_key_option,
     format_option,
     gold_option,
+    limit_option,
     map_option,
     prices_option,
     run_options,
@@ -89,7 +90,7 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.option(
     "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes, or ray, ray:N, or a Ray address."
 )
-@click.option("--limit", type=click.IntRange(1), help="Score at most this many rows.")
+@partial(limit_option, told="Score only the first N rows.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--retry-errors", is_flag=True, help="Score unscored candidates again.")
 @by_key_option
@@ -179,11 +180,12 @@ def score(
     if prices and (told := spent(summary.get("usage", {}), prices, f"{verifier} {by or ''}")):
         click.echo(f"  {told}", err=True)
     page = f"{folder.resolve().name}.html"
-    next_step("verikit", "report", folder, "--html", page, quiet=quiet or as_json or out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     code = unscored_code(lost, total, fail_over)
     scored = GateResult("scored", f"{lost:,} of {total:,} candidates have no score", code == 0, said=True)
-    return gate_code([scored, *map(floor_gate, checks)], junit, "score", code)
+    code = gate_code([scored, *map(floor_gate, checks)], junit, "score", code)
+    next_step("verikit", "report", folder, "--html", page, quiet=quiet or as_json or out == "-")
+    return code
 
 
 def _tell_bad_rows(file: str, errors: Path, count: int) -> None:

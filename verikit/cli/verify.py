@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_note
 from verikit.cli.options import json_option
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.platform.ssh import sign_file, signer_of
@@ -71,7 +71,14 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
         click.echo(printable(f"{folder}: not a run, skipped"), err=True)
         code = code or int(signers is not None)
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
+    next_note(_next(results), quiet=as_json)
     return code
+
+
+def _next(results: dict[str, dict[str, Any]]) -> str:
+    if any(result["problems"] for result in results.values()):
+        return "restore the named files, or run the command that wrote them again"
+    return "nothing to do: the files are as the run wrote them"
 
 
 def _runs(path: Path) -> list[Path]:

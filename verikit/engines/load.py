@@ -10,7 +10,7 @@ from typing import Any
 
 from verikit.engines.cache import Cache, CachedEngine
 from verikit.engines.types import Engine
-from verikit.errors import SpecError
+from verikit.errors import SpecError, nearest
 from verikit.names.registry import find, misfit, registered
 from verikit.names.spec import import_object, names_object
 from verikit.platform.folders import check_code
@@ -28,11 +28,18 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
         engine = _make(kind, find("engines", kind), [rest], options)
     elif names_object(spec):
         check_code(spec)
-        made = import_object(spec)
+        made = _imported(spec, kind)
         engine = made if isinstance(made, Engine) else _make(spec, made, [], options)
     else:
         raise SpecError(f"{spec!r} is not an engine", hint=f"one of {engine_forms()}")
     return engine if cache is None else CachedEngine(engine, cache)
+
+
+def _imported(spec: str, kind: str) -> Any:
+    try:
+        return import_object(spec)
+    except SpecError as error:  # perhaps an engine's name, mistyped
+        raise SpecError(str(error), hint=nearest(kind, registered("engines"), error.hint)) from None
 
 
 def is_engine(spec: str) -> bool:

@@ -46,7 +46,7 @@ def request_from_json(record: Mapping[str, Any]) -> Request:
     try:
         return Request(**values)
     except TypeError as error:
-        raise ValueError(f"not a request: {error}") from None
+        raise ValueError(f"invalid request: {error}") from None
 
 
 def generation_to_json(generation: Generation) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def generation_from_json(record: Mapping[str, Any]) -> Generation:
             values["error"] = error_from_json(error)
         return Generation(**values)
     except (TypeError, KeyError, AttributeError) as problem:
-        raise ValueError(f"not a generation: {type(problem).__name__}: {problem}") from None
+        raise ValueError(f"invalid generation: {type(problem).__name__}: {problem}") from None
 
 
 def error_from_json(record: Mapping[str, Any]) -> EngineError:

@@ -59,7 +59,7 @@ class Replay(Engine):
             request = request_from_json(record["request"])
             generation = generation_from_json(record["generation"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SchemaError(f"not a record: {error}", file=path, line=number) from None
+            raise SchemaError(f"invalid record: {error}", file=path, line=number) from None
         self._records.setdefault(request_key(request), []).append(generation)
         self._by_prompt.setdefault(_prompt_key(request), request)
         if request.structured is not None:

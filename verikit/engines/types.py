@@ -108,7 +108,7 @@ class Request:
             if bad
         ]
         if wrong:
-            raise ValueError(f"not a request: {', '.join(wrong)}")
+            raise ValueError(f"invalid request: {', '.join(wrong)}")
 
     @property
     def kind(self) -> PromptKind:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import UsageError, VerikitError, nearest
 
 PAGE = 500
 """Tasks per request."""
@@ -37,7 +37,7 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
         splits = [item.get("name") if isinstance(item, dict) else item for item in listed]
         chosen = split or (splits[0] if splits else "")
         if chosen not in splits:
-            raise UsageError(f"{name} has no split {chosen!r}", hint=f"there are {', '.join(map(str, splits))}")
+            raise UsageError(f"{name} has no split {chosen!r}", hint=nearest(str(chosen), map(str, splits)))
         total = _of_kind(
             int, asked(client, "POST", f"{path}/num_tasks", split=chosen), f"{path}/num_tasks", "num_tasks"
         )

@@ -210,9 +210,9 @@ def read_grader(data: Any) -> Grader:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".lstrip(": ") for fault in error.errors()]
-        raise ConfigError(f"not an OpenAI grader: {', '.join(problems)[:1000]}") from None
+        raise ConfigError(f"invalid OpenAI grader: {', '.join(problems)[:1000]}") from None
     except UsageError as error:
-        raise ConfigError(f"not an OpenAI grader: {error}", hint=error.hint) from None
+        raise ConfigError(f"invalid OpenAI grader: {error}", hint=error.hint) from None
 
 
 def _unwrapped(data: Any) -> Any:

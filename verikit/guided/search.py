@@ -165,7 +165,7 @@ class PromptSearch:
             self._end(end.value)
             return
         if not any(growth.count > 0 for growth in self._growths):
-            raise ValueError(f"{type(self._strategy).__name__} asks for nothing")
+            raise ValueError(f"{type(self._strategy).__name__} requests nothing")
         self._rounds += 1
         self._drafts, self._judging = [], {}
         self._tasks = self._planned()

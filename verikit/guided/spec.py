@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from verikit.errors import SpecError
+from verikit.errors import SpecError, nearest
 from verikit.guided.beam import Beam
 from verikit.guided.best_of import BestOf
 from verikit.guided.critic import CriticLoop
@@ -49,7 +49,7 @@ def load_strategy(spec: str) -> SearchStrategy:
         raise SpecError(f"{spec!r} is a {type(made).__name__}, not a strategy")
     call = read_call(spec)
     if call is None or call.name not in STRATEGIES:
-        raise SpecError(f"search {spec!r} not found", hint=f"one of {', '.join(STRATEGIES)}, as in {_EXAMPLE}")
+        raise SpecError(f"search {spec!r} not found", hint=nearest(spec.partition("(")[0], STRATEGIES))
     make, own = STRATEGIES[call.name]
     try:
         given = call.bound((*own, *_COMMON))

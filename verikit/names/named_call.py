@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from verikit.errors import SpecError
+from verikit.errors import SpecError, nearest, with_hint
 
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _NAMED = re.compile(r"\s*(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
@@ -32,7 +32,7 @@ class NamedCall:
             ValueError: There are too many arguments, one is given twice, or one has a name that is not in `names`.
         """
         if unknown := [name for name in self.named if name not in names]:
-            raise ValueError(f"there is no option {unknown[0]!r}")
+            raise ValueError(with_hint(f"option {unknown[0]!r} not found", nearest(unknown[0], names)))
         if len(self.plain) > len(names):
             raise ValueError(f"it takes {' and '.join(names)}")
         found = dict(zip(names, self.plain, strict=False))

@@ -13,7 +13,6 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from inspect import Parameter, signature
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import unquote, urlsplit
 
-from verikit.errors import SpecError
+from verikit.errors import SpecError, nearest
 
 Kind = Literal["verifiers", "selectors", "engines", "recipes"]
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -80,9 +79,8 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
     """
     entries = registered(kind)
     if name not in entries:
-        near = get_close_matches(name, entries, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"`verikit list {kind}` shows all names"
-        raise SpecError(f"no {kind.removesuffix('s')} is called {name!r}", hint=hint)
+        hint = nearest(name, entries, f"`verikit list {kind}` shows all names")
+        raise SpecError(f"{kind.removesuffix('s')} {name!r} not found", hint=hint)
     _check_single(kind, name)
     check_allowed(name, kind)
     try:
@@ -253,9 +251,8 @@ def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, 
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     if Parameter.VAR_KEYWORD not in kinds and (unknown := [name for name in options if name not in named]):
-        near = get_close_matches(unknown[0], named, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(named) or 'none'}"
-        return f"there is no option {unknown[0]!r}", hint
+        hint = nearest(unknown[0], named, f"its options are {', '.join(named) or 'none'}")
+        return f"option {unknown[0]!r} not found", hint
     if Parameter.VAR_POSITIONAL not in kinds and len(args) > len(positional):
         return f"{len(args)} values where {len(positional)} fit", f"its options are {', '.join(named) or 'none'}"
     given = {*positional[: len(args)], *options}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest, with_hint
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -33,8 +32,10 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
         for problem in error.errors():
             key = prefix + ".".join(map(str, problem["loc"]))
             if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                near = get_close_matches(str(problem["loc"][-1]), _keys(kind, problem["loc"][:-1]), n=1)
-                problems.append(f"unknown key {key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+                hint = nearest(str(problem["loc"][-1]), _keys(kind, problem["loc"][:-1]))
+                problems.append(with_hint(f"unknown key {key!r}", hint))
+            elif problem["type"] in ("model_type", "dataclass_type", "dict_type"):
+                problems.append(f"{key} must be a table with keys")
             else:
                 problems.append(f"{key}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "))
         raise ConfigError(where + "; ".join(problems)) from None

@@ -31,7 +31,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier
-from verikit.errors import SpecError, VerikitError
+from verikit.errors import SpecError, VerikitError, nearest
 from verikit.names.registry import Kind, check_allowed, find, misfit, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from verikit.select import Selector
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
+_EXAMPLE = "e.g. 0.9*answer + 0.1*length(max=500)"
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _WITHIN = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<named>[A-Za-z_~./][\w./~-]*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))""",
@@ -123,9 +124,9 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
             tree = ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         problem = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
-        raise SpecError(
-            f"can't read the spec {text!r}: {problem}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
-        ) from None
+        engine = text.partition(":")[0] in registered("engines")
+        hint = f"an engine is an argument of a judge: pairwise({text!r})" if engine else _EXAMPLE
+        raise SpecError(f"can't read the spec {text!r}: {problem}", hint=hint) from None
     try:
         return _Reader(text, kind, scope, folder, named).value(tree.body)
     except RecursionError:
@@ -221,9 +222,8 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
         raise SpecError(f"{file}: {error}") from None
     specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
     if name not in specs:
-        raise SpecError(
-            f"{file} has no {name!r} in its [{kind}] table", hint=f"available: {', '.join(specs) or 'none'}"
-        )
+        hint = nearest(name, specs) or "the table is empty"
+        raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=hint)
     try:
         return _read(specs.pop(name), kind, specs, file.parent)
     except SpecError as error:
@@ -319,7 +319,8 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
     for part in name.split("."):
         if not hasattr(loaded, part):
-            raise SpecError(f"{module} has no {name!r}")
+            names = (known for known in dir(loaded) if not known.startswith("_"))
+            raise SpecError(f"{module} has no {name!r}", hint=nearest(part, names, "check the name"))
         loaded = getattr(loaded, part)
     return loaded
 

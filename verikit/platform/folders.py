@@ -42,7 +42,7 @@ def _check_entry(path: Path, root: Path) -> None:
             hint="a run or index folder must contain its own files: replace the link with a copy",
         )
     if leads is None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise UsageError(f"{path} is neither a file nor a folder", hint="delete it")
+        raise UsageError(f"{path} must be a file or a folder", hint="delete it")
 
 
 def refuse_links(folder: Path) -> None:

@@ -15,7 +15,7 @@ from verikit.errors import VerikitError
 
 POSIX_MODULES = frozenset(("_posixsubprocess", "fcntl", "grp", "pwd", "resource", "termios"))
 """Modules of Python's library that are missing on Windows."""
-WSL = "on Windows run verikit inside WSL 2 (`wsl --install`, then `pip install verikit` there)"
+WSL = "on Windows run verikit inside WSL 2 (`wsl --install`, then install verikit there)"
 
 
 class UnsupportedSystem(VerikitError):

@@ -55,7 +55,7 @@ def _lm_eval(notes: list[str]) -> Prepare:
         if not isinstance(replies, list) or not replies or not isinstance(replies[0], list):
             raise SchemaError("a list of lists of replies is expected", field="resps")
         if replies[0] and isinstance(replies[0][0], list) and not isinstance(next(iter(replies[0][0]), 0), dict):
-            raise SchemaError("log-likelihoods, not text", field="resps", hint="only generated samples can be scored")
+            raise SchemaError("the replies are log-likelihoods", field="resps", hint="score generated samples")
         arguments = row.pop("arguments", None)
         request = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
         text = request.get("arg_0") if isinstance(request, dict) else None

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, nearest
 from verikit.readers import fields
 from verikit.readers.formats import Format
 from verikit.readers.parse import JsonRow, kind
@@ -67,8 +67,8 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
     for name, path in mapping.items():
         field = ALIASES.get(name, name)
         if field not in FIELDS and not (field.startswith(OWN) and field != OWN):
-            known = ", ".join((*FIELDS, *ALIASES, f"{OWN}NAME"))
-            raise UsageError(f"there is no field {name!r} to map", hint=f"one of {known}")
+            hint = nearest(name, (*FIELDS, *ALIASES, f"{OWN}NAME"))
+            raise UsageError(f"field {name!r} of --map not found", hint=hint)
         if not path and field != "prompt":
             raise UsageError(f"{name} is mapped to nothing", hint=f"--map {name}=KEY, a key of the row")
         if field in found:

@@ -36,20 +36,20 @@ def parse(data: bytes) -> JsonRow:
     except UnicodeDecodeError as error:
         byte, column = data[error.start], error.start + 1
         raise SchemaError(
-            f"not UTF-8: byte 0x{byte:02x} at byte {column} of the row", hint="write it as UTF-8"
+            f"invalid UTF-8: byte 0x{byte:02x} at byte {column} of the row", hint="write it as UTF-8"
         ) from None
     if "\\ud" in text or "\\uD" in text:
         text = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
     try:
         value, end = _decode(text)
     except json.JSONDecodeError as error:
-        raise SchemaError(f"not JSON: {error.msg} at character {error.pos + 1}", hint=_json_hint(text)) from None
+        raise SchemaError(f"invalid JSON: {error.msg} at character {error.pos + 1}", hint=_json_hint(text)) from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
-        raise SchemaError("not readable JSON: a number with too many digits", hint="write it as a string") from None
+        raise SchemaError("invalid JSON: a number with too many digits", hint="write it as a string") from None
     if end != len(text):
-        raise SchemaError(f"not JSON: something follows the row at character {end + 1}", hint="one JSON object a line")
+        raise SchemaError(f"invalid JSON: the row has more text at character {end + 1}", hint="one JSON object a line")
     if type(value) is not dict:
         raise SchemaError(
             f"a row is a JSON object, this is {kind(value)}", hint='such as {"prompt": …, "completions": […]}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verikit.errors import ConfigError, SchemaError, UsageError
+from verikit.errors import ConfigError, SchemaError, UsageError, nearest
 from verikit.readers import fields
 from verikit.readers.files import Files
 from verikit.readers.layout import LIKELY, either, locate, without
@@ -85,7 +85,7 @@ def problem_of(row: dict[str, Any], mapping: Mapping[str, str], number: int) -> 
 
 def _check(mapping: Mapping[str, str]) -> None:
     if unknown := set(mapping) - set(FIELDS):
-        raise ConfigError(f"map: no field {min(unknown)!r}", hint=f"fields are {', '.join(FIELDS)}")
+        raise ConfigError(f"field {min(unknown)!r} of --map not found", hint=nearest(min(unknown), FIELDS))
 
 
 def _parsed(raw: RawRow | SchemaError) -> JsonRow:

@@ -16,7 +16,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, nearest
 from verikit.readers.files import Files, Places, RowSource
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.gathered import Gathered
@@ -138,7 +138,7 @@ def _parser(places: Places, form: str, mapping: Mapping[str, str]) -> RowParser:
 
 def _check_format(format: str | None) -> None:
     if format is not None and format not in FORMATS and format not in TABLES:
-        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join((*FORMATS, *TABLES))}")
+        raise UsageError(f"format {format!r} not found", hint=nearest(format, (*FORMATS, *TABLES)))
 
 
 class Reader(Iterator[Group | SchemaError]):

@@ -116,7 +116,7 @@ def _is_utf8(text: str) -> bool:
 def _row(columns: Sequence[str], cells: Sequence[str], decoded: Sequence[str]) -> JsonRow | SchemaError:
     row: dict[str, Any] = dict(zip(columns, cells, strict=True))
     if bad := [column for column, cell in row.items() if not _is_utf8(cell)][:1]:
-        return SchemaError("not UTF-8", field=bad[0], hint="write it as UTF-8")
+        return SchemaError("invalid UTF-8", field=bad[0], hint="write it as UTF-8")
     try:
         for column in decoded:
             row[column] = _listed(row[column], column)

@@ -77,9 +77,9 @@ def read_text(path: str | PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         hint = f"a text in UTF-8 is expected, or a file of rows ({', '.join(ROWS)})"
-        raise SchemaError(f"not UTF-8: byte 0x{data[error.start]:02x}", file=name, line=line, hint=hint) from None
+        raise SchemaError(f"invalid UTF-8: byte 0x{data[error.start]:02x}", file=name, line=line, hint=hint) from None
     if "\0" in text:
-        raise SchemaError("must be text, but contains NUL", file=name, hint="delete it, or convert it to text")
+        raise SchemaError("a NUL byte is not allowed", file=name, hint="delete it, or convert it to text")
     if not text.strip():
         raise SchemaError("the file is empty", file=name)
     return text

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.platform.terminal import printable
 from verikit.report.differences import read_outcomes
 from verikit.report.kinds import kind_of, read_json
@@ -58,7 +58,7 @@ class FloorCheck(NamedTuple):
         if self.value >= self.least:
             return f"{text} for sure: so many prompts can't show it"
         if self.high >= self.least:
-            return f"{text}: chance alone may be why, more prompts would tell"
+            return f"{text}: this may be chance. More prompts would decide"
         return text
 
 
@@ -126,7 +126,7 @@ def check_metric(summary: Mapping[str, Any], least: float, metric: str, rows: Ca
         problem = f"{metric} is not known: prompts were stopped early, and their samples do not settle it"
         raise UsageError(problem, hint=f"one of {', '.join(metrics)}, or sample without --until")
     if metric not in metrics:
-        raise UsageError(f"the run has no metric {metric!r}", hint=f"one of {', '.join(metrics)}")
+        raise UsageError(f"the run has no metric {metric!r}", hint=nearest(metric, metrics))
     row = metrics[metric]
     low, high = (end if row[name] is None else row[name] for name, end in (("low", -math.inf), ("high", math.inf)))
     check = FloorCheck(metric, least, row["value"], low, high, row["n"], [])

@@ -121,9 +121,9 @@ def read_json(run: Path, name: str) -> Any:
         return json.loads((run / name).read_bytes())
     except FileNotFoundError:
         if (run / "config.json").exists():
-            hint = "run the same command again: it goes on where it stopped"
+            hint = "run the command again. It resumes where it stopped"
             raise Unfinished(f"{run}: the run is not finished", hint=hint) from None
-        raise UsageError(f"{run}: no run's folder", hint="give -o's folder") from None
+        raise UsageError(f"{run} is not the folder of a run", hint="give the folder that -o named") from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
     except OSError as error:

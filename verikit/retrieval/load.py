@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from verikit.errors import MissingExtra, SpecError
+from verikit.errors import MissingExtra, SpecError, nearest
 from verikit.platform.folders import check_code
 from verikit.platform.secrets import strike
 from verikit.retrieval.client import Client
@@ -49,7 +49,8 @@ def load_retriever(spec: str) -> Retriever:
     try:
         return cast(Retriever, getattr(import_module(kind), rest)())
     except (ImportError, AttributeError, ValueError) as error:
-        raise SpecError(f"can't make the retriever {spec!r}: {error}") from None
+        hint = nearest(kind, KINDS, "is the module installed, or on PYTHONPATH?")
+        raise SpecError(f"retriever {spec!r} can't be loaded: {error}", hint=hint) from None
 
 
 def table() -> dict[str, str]:

@@ -19,7 +19,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, nearest
 
 KEYS = ("prompt", "completion", "batch")
 
@@ -54,8 +54,8 @@ def read_prices(path: str | Path, engine: str) -> ModelPrices:
     for name in names:
         if name in table:
             return _prices(table[name], path, name)
-    known = ", ".join(sorted(table)[:8]) or "none"
-    raise ConfigError(f"{path} has no prices of {names[1] if len(names) > 1 else engine}", hint=f"it has {known}")
+    model = [*names, engine][1]
+    raise ConfigError(f"{path} has no prices of {model}", hint=nearest(model, sorted(table)) or "the table is empty")
 
 
 def prices_in(path: str | Path, spec: str) -> ModelPrices:

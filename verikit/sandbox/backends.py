@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-from verikit.errors import SandboxError, SandboxUnavailable, UsageError
+from verikit.errors import SandboxError, SandboxUnavailable, UsageError, nearest
 from verikit.platform.secrets import strike
 from verikit.platform.system import at_fork
 from verikit.sandbox.local import LocalSandbox, default_sandbox
@@ -48,7 +48,7 @@ def backend_name(given: str | None = None) -> str:
     """
     name, source = (given, "sandbox") if given else (os.environ.get(VARIABLE, "").strip() or "local", VARIABLE)
     if not _is_name(name):
-        raise UsageError(f"{source} names no sandbox: {strike(name)!r}", hint=f"one of {', '.join(NAMES)}")
+        raise UsageError(f"{source} names no sandbox: {strike(name)!r}", hint=nearest(strike(name), NAMES))
     return name
 
 

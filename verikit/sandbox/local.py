@@ -70,7 +70,7 @@ class LocalSandbox:
         if sys.platform != "linux" or platform.machine() != "x86_64":
             raise SandboxUnavailable(
                 f"the local sandbox needs Linux on x86-64, got {sys.platform} on {platform.machine()}",
-                hint="sandbox='docker:python:3.12-slim', or 'http://HOST' for a `verikit serve --sandbox` on Linux; "
+                hint="sandbox='docker:python:3.12-slim', or 'http://HOST' for a `verikit serve --sandbox` on Linux. "
                 "'process' runs programs that you trust, with limits only",
             )
         self.limits: RunLimits = limits or RunLimits()

@@ -82,7 +82,7 @@ class Programs:
         """Why programs of this language can't be run here; empty if they can. Checked once, with a test program."""
         chain = toolchain(language)
         if isinstance(chain, Missing):
-            return f"no tool chain for {language} on this machine: {chain.install}"
+            return f"the toolchain is missing for {language} on this machine: {chain.install}"
         with self._trial:
             if language not in self._works:
                 with metered():  # verikit's time, not the first caller's
@@ -110,7 +110,7 @@ class Programs:
         """
         chain = toolchain(language)
         if isinstance(chain, Missing):
-            raise SandboxUnavailable(f"no tool chain for {language}", hint=chain.install)
+            raise SandboxUnavailable(f"the toolchain is missing for {language}", hint=chain.install)
         key = (language, text, replace(limits, wall_s=BUILD.wall_s, cpu_s=None))
         place = os.getpid(), key  # a forked copy lacks the threads that would open it
         with self._lock:
@@ -183,7 +183,7 @@ class Programs:
         """
         chain = toolchain(program.language)
         if isinstance(chain, Missing):
-            raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
+            raise SandboxUnavailable(f"the toolchain is missing for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
         engine = self._engine(chain, program) if chain.engine and len(inputs) >= case_engines.PAYS else None
         return self._run(chain, program, inputs, limits, budget_s, engine)
@@ -296,7 +296,7 @@ class Programs:
             if not server.options.namespaces:
                 raise SandboxUnavailable(
                     f"programs of other languages need namespaces, which are not available here: {self._pool.refusal}",
-                    hint="docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor profile "
+                    hint="docker: --security-opt seccomp=… with unshare and mount. Ubuntu: an AppArmor profile "
                     "with `userns`",
                 )
             return fly(server, payload, job)

@@ -278,5 +278,5 @@ class _Writing:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
             full = error.errno in DISK_FULL
-            hint = "free some space and run the same command again: it goes on where it stopped" if full else ""
+            hint = "free some space and run the command again. It resumes where it stopped" if full else ""
             raise VerikitError(f"can't write {self.path}: {error.strerror}", hint=hint) from None

@@ -80,7 +80,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
             except ValueError as error:
                 raise SchemaError(str(error), file=path, line=number, hint=_ANEW) from None
             if not isinstance(row, dict) or not isinstance(row.get("line"), int):
-                raise SchemaError("not a row that a run wrote", file=path, line=number, hint=_ANEW)
+                raise SchemaError("a run did not write this row", file=path, line=number, hint=_ANEW)
             yield row
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.base import Verifier
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.readers import Paths, RowSource
 from verikit.readers.layout import ALIASES, either, locate
 from verikit.scoring.chunk import SCORES, SELECTED
@@ -66,11 +65,8 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
 
 def unknown_key(key: str, known: Collection[str]) -> UsageError:
     """Return the error for a key that no row has. `known` are the rows' keys."""
-    near = get_close_matches(key, known, n=1)
-    told = f"did you mean {near[0]!r}?" if near else f"the rows' keys are {', '.join(map(repr, list(known)[:20]))}"
-    return UsageError(
-        f"key {key!r} not found in any row", hint=told if known else "give a key of the rows that were scored"
-    )
+    hint = nearest(key, known) or "give a key of the rows that were scored"
+    return UsageError(f"key {key!r} not found in any row", hint=hint)
 
 
 def slices(

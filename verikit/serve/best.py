@@ -226,7 +226,7 @@ class BestOfEndpoint:
             await _finished(ticket.done, request, deadline)
         finally:
             ticket.close()
-        late = Score.timeout(f"no score within {self._queue.deadline_s:g} s")
+        late = Score.timeout(f"scoring took longer than {self._queue.deadline_s:g} s")
         scores = [late if row is None else from_row(json.loads(row)) for row in ticket.rows]
         for score in scores:
             self._queue.metrics.samples.labels(score.status).inc()

@@ -86,7 +86,7 @@ class Ticket:
             self.done.set_result(None)
 
     def _expire(self) -> None:
-        late = row_of(Score.timeout(f"no score within {self._seconds:g} s"))
+        late = row_of(Score.timeout(f"scoring took longer than {self._seconds:g} s"))
         self.rows = [self.first_tries.get(i, late) if row is None else row for i, row in enumerate(self.rows)]
         self.close()
 
@@ -293,7 +293,7 @@ class Queue:
             try:
                 worker = await Worker.start(self.spec, self.deadline_s)
             except VerikitError as error:
-                _log.error("no scoring process can be started: %s", error)
+                _log.error("scoring processes can't be started: %s", error)
                 await asyncio.sleep(AGAIN_S)
             else:
                 self.workers.append(worker)

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.serve.app import RefusedRequest, given_token
 
 MINUTE_S = 60.0
@@ -50,7 +50,7 @@ def read_quota(text: str) -> Quota:
 def _quota(given: Mapping[str, Any], where: str) -> Quota:
     known = [f.name for f in fields(Quota)]
     if unknown := sorted(given.keys() - set(known)):
-        raise UsageError(f"{where} has no {unknown[0]!r}", hint=f"available: {', '.join(known)}")
+        raise UsageError(f"{where} has no {unknown[0]!r}", hint=nearest(unknown[0], known))
     if not all(isinstance(n, int | float) and 0 <= n < 1e9 for n in given.values()):
         raise UsageError(f"{where} must contain numbers >= 0")
     return Quota(int(given.get("at_once", 0)), int(given.get("per_minute", 0)), float(given.get("cpu_s", 0.0)))

@@ -19,7 +19,7 @@ from operator import itemgetter
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.stats.beta import beta_interval
 from verikit.types import UNIT
 
@@ -205,7 +205,7 @@ def check_interval(level: float, interval: Interval = "beta") -> None:
     if not 0 < level < 1:
         raise UsageError(f"level must be between 0 and 1, got {level!r}")
     if interval not in get_args(Interval):
-        raise UsageError(f"interval {interval!r} not found", hint=f"one of {', '.join(get_args(Interval))}")
+        raise UsageError(f"interval {interval!r} not found", hint=nearest(interval, get_args(Interval)))
 
 
 def _z(level: float) -> float:

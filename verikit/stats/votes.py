@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Literal, get_args
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest
 from verikit.stats.intervals import Estimate, mean_interval
 from verikit.stats.subsets import check_k
 
@@ -45,7 +45,7 @@ def vote_weights(scores: Sequence[float], weighting: Weighting) -> list[float]:
     below.
     """
     if weighting not in get_args(Weighting):
-        raise UsageError(f"weighting {weighting!r} not found", hint=f"one of {', '.join(get_args(Weighting))}")
+        raise UsageError(f"weighting {weighting!r} not found", hint=nearest(weighting, get_args(Weighting)))
     if weighting == "sigmoid":
         return [1 / (1 + math.exp(-max(score, -_FAR))) for score in scores]
     if weighting == "softmax":

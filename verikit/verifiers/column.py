@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 from verikit.base import Verifier
-from verikit.errors import UsageError
+from verikit.errors import UsageError, nearest, with_hint
 from verikit.platform.numbers import number
 from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
 _MAX_NUMERAL = 40
+_COMPARED = 100
+"""Keys of a row that are compared with a missing one, to suggest the nearest."""
 _WORDS = {"true": True, "false": False}
 
 
@@ -45,7 +48,8 @@ class Column(Verifier):
         try:
             value = value_at(sample.meta, self.key)
         except KeyError:
-            return Score.error(f"key {self.key!r} not found. Keys of this row: {', '.join(sample.meta) or 'none'}")
+            hint = nearest(self.key, islice(sample.meta, _COMPARED), "" if sample.meta else "the row has no other keys")
+            return Score.error(with_hint(f"key {self.key!r} not found", hint))
         if value is None:
             return Score.abstained(f"{self.key} is null")
         if self.mean:

@@ -65,7 +65,7 @@ class FolderSource(TreeSource):
         try:
             top = open_within(self.root, self.within, os.O_DIRECTORY)
         except OSError as error:
-            told = "a link lies on its path" if error.errno == errno.ELOOP else error.strerror
+            told = "its path contains a link" if error.errno == errno.ELOOP else error.strerror
             raise WorkspaceError(f"the folder {self._name()} can't be collected: {told}", kind="missing") from None
         try:
             yield top

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, get_args
 
-from verikit.errors import WorkspaceError
+from verikit.errors import WorkspaceError, nearest
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.beneath import open_within
 from verikit.workspaces.folder import FolderSource
@@ -74,7 +74,7 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
     if "trial" in told:
         return _of_trial(told, folder)
     if unknown := next((key for key in told if key not in KEYS), None):
-        hint = f"available: {', '.join(KEYS)}"
+        hint = nearest(str(unknown), KEYS)
         raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=hint, kind="unknown")
     links, packed_by = told.get("links", "refused"), told.get("packed_by", "")
     if links not in get_args(Links):
@@ -101,7 +101,7 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
 
 def _of_trial(told: Mapping[str, Any], folder: str | None) -> Workspace:
     if unknown := next((key for key in told if key not in ("trial", "task")), None):
-        raise WorkspaceError(f"with a trial, only its task is allowed, got {shown(str(unknown))!r}")
+        raise WorkspaceError(f"a trial allows only the key task, got {shown(str(unknown))!r}")
     root, trial = _place(told["trial"], folder)
     task = _place(told["task"], folder)[1] if "task" in told else None
     return trial_workspace(root, trial, task)

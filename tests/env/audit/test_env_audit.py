@@ -164,7 +164,7 @@ def test_a_task_that_cant_be_read_fails_the_command_and_passes_no_check(tmp_path
 def test_an_unknown_check_is_refused_by_name(tmp_path):
     told = CliRunner().invoke(cli, ["env", "audit", str(sound(tmp_path / "t", 0)), "--fail-on", "schma"])
     assert told.exit_code == 2
-    assert "there is no check 'schma'" in told.output
+    assert "check 'schma' not found (did you mean schema?" in told.output
     assert kinds("mode.exit") == [("mode", "exit")]
 
 

@@ -217,7 +217,7 @@ def test_an_engine_that_is_gone_stops_the_synthesis_and_is_no_result(made, tmp_p
     settings[role] = replace(settings[role], engine=gone) if role == "reviewer" else gone
     with pytest.raises(type(error), match=str(error)) as stopped:
         synthesise(PROBLEMS, tmp_path / "cut", Synthesis(**settings), {"seed": 0})
-    assert "goes on where it stopped" in stopped.value.hint
+    assert "resumes where it stopped" in stopped.value.hint
     assert gone.asked <= 80  # one batch, not all attempts
     synthesise(PROBLEMS, tmp_path / "cut", parts(), {"seed": 0})
     for name in ("train.jsonl", "report.json"):

@@ -108,7 +108,7 @@ def test_grading_goes_on_where_it_stopped_and_takes_a_second_file(tmp_path, inde
     assert [row["rollouts"] for row in graded_rows(out)] == [1, 2, 3, 4]
     with open(out, "a") as file:
         file.write('{"id": "q3", "prompt": "?"}\n')
-    assert "not a row of" in str(grade(*words).exception)
+    assert "not from `verikit synth" in str(grade(*words).exception)
 
 
 def test_a_retriever_that_fails_makes_no_question_hard(tmp_path, index, model, served):  # noqa: F811
@@ -126,7 +126,7 @@ def test_a_file_of_something_else_is_not_cut_even_without_a_last_newline(text, t
     questions.write_text('{"id": "q1", "prompt": "Who?", "answer": "I"}\n')
     out.write_text(text)
     words = [questions, "-e", "openai:http://127.0.0.1:9/v1#m", "-r", "bm25:absent", "-o"]
-    assert "out.jsonl:1: not a row of" in str(grade(*words, out).exception)
+    assert "out.jsonl:1: this row is not from" in str(grade(*words, out).exception)
     assert out.read_text() == text
     assert "can't write" in str(grade(*words, tmp_path).exception)
 

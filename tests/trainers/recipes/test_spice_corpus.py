@@ -86,10 +86,10 @@ def test_a_folder_of_texts_is_a_document_a_file_also_compressed(tmp_path):
         ("broken.jsonl", b'{"body": "x"}\n', "text"),
         ("broken.jsonl", b"[1, 2]\n", "a row is a JSON object"),
         ("broken.parquet", b"PAR1 and no more", "parquet"),
-        ("broken.pdf", b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n", "not UTF-8"),
+        ("broken.pdf", b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n", "invalid UTF-8"),
         ("broken.bin", b"text\0with NUL", "NUL"),
         ("broken.txt", b"  \n", "empty"),
-        ("broken.zip", b"PK\x03\x04\xff\xff\xff", "not UTF-8"),
+        ("broken.zip", b"PK\x03\x04\xff\xff\xff", "invalid UTF-8"),
         ("broken.csv", b"a,b\n1,2\n", "text"),
     ],
 )
@@ -131,5 +131,5 @@ def test_a_text_in_the_middle_that_can_not_be_read_is_named_with_its_line(tmp_pa
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": "y"}\nnot json\n')
     corpus = open_corpus(["a.jsonl"], "text", tmp_path)
     assert isinstance(corpus, Corpus)
-    with pytest.raises(SchemaError, match=r"a\.jsonl:3: not JSON"):
+    with pytest.raises(SchemaError, match=r"a\.jsonl:3: invalid JSON"):
         corpus[2]

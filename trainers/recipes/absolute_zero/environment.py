@@ -102,7 +102,9 @@ class Environment:
         answers = [self.answer(completion) for completion in completions]
         distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
         known = dict(zip(distinct, self._judged(problem, distinct), strict=True))
-        return [ProgramVerdict("format", "no answer") if answer is None else known[answer] for answer in answers]
+        return [
+            ProgramVerdict("format", "the answer is missing") if answer is None else known[answer] for answer in answers
+        ]
 
     def _judged(self, problem: Problem, answers: Sequence[str]) -> list[ProgramVerdict]:
         if problem.task == "error":

@@ -84,7 +84,7 @@ def _problem(path: Path, number: int, line: str) -> Problem:
         known = {field.name: row[field.name] for field in fields(Problem) if field.name in row}
         problem = Problem.from_dict({"pairs": ()} | known)
     except (ValueError, TypeError, RecursionError) as error:
-        raise SchemaError(f"not a problem: {error}", file=path, line=number) from None
+        raise SchemaError(f"invalid problem: {error}", file=path, line=number) from None
     if problem.task not in get_args(Task):
         raise SchemaError(f"task {problem.task!r} not found", file=path, line=number, field="task")
     return problem

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.engines.load import load_engine
 from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions
@@ -38,6 +38,7 @@ def absolute_zero(engine: str, out: Path, count: int, changes: tuple[str, ...], 
         maker.take(rows)
         found = fill_file(out, count, maker.round, rows, quiet=quiet)
     click.echo(f"{found} problems in {out}", err=True)
+    next_step("verikit", "train", "CONFIG.toml", "--set", f"options.held_out={out}", quiet=quiet)
 
 
 class Maker:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from verikit.cli.command import GroupedCommand
-from verikit.cli.options import map_option, quiet_option
+from verikit.cli.options import limit_option, map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.judges.opponents import Opponents
 from verikit.platform.terminal import Watch, printable
@@ -29,7 +30,7 @@ Example:
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The file of answers."
 )
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first N prompts.")
+@partial(limit_option, told="Read only the first N prompts.")
 @click.option(
     "--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Maximum tokens per answer."
 )

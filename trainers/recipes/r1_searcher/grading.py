@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import map_option, quiet_option
+from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.options import limit_option, map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.platform.terminal import Watch
@@ -47,7 +48,7 @@ AT_ONCE = 256
 @click.option("--prompt", type=click.Choice(("base", "instruct")), default="instruct", show_default=True)
 @click.option("--source", help="Write this as the rows' source, such as hotpotqa.")
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first N questions.")
+@partial(limit_option, told="Read only the first N questions.")
 @click.option("--seed", default=0, show_default=True)
 @quiet_option
 def grade(
@@ -78,6 +79,7 @@ def grade(
             append_rows(out, [as_graded_row(question, source) for question in part])
             found += len(part)
     click.echo(f"{len(asked):,} questions in {out}", err=True)
+    next_step("verikit", "train", "CONFIG.toml", "--set", f"options.data={out}", quiet=quiet)
 
 
 def as_graded_row(question: Group, source: str | None = None) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def finished(path: Path) -> set[tuple[str, str]]:
             found.add((str(row["id"]), str(row["prompt"])))
             row["rollouts"] + 0
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise SchemaError("not a row of `verikit synth difficulty`", file=path, line=number) from None
+            raise SchemaError("this row is not from `verikit synth difficulty`", file=path, line=number) from None
     os.truncate(path, len(whole))
     return found
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.types import Engine, Generation, Output, Request
 from verikit.errors import UsageError, VerikitError
@@ -82,6 +82,7 @@ def search_data(
         f"held out, {len(others)} to train on in {out}",
         err=True,
     )
+    next_step("verikit", "train", "sft", "--set", f"options.data={out / 'demonstrations.jsonl'}")
 
 
 class Demonstrator:

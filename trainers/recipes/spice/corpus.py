@@ -58,8 +58,8 @@ class Source(ABC):
         found = row.get(self.key) if isinstance(row, dict) else None
         if not isinstance(found, str) or not found.strip():
             keys = ", ".join(row) if isinstance(row, dict) else "no keys"
-            hint = f"it has {keys}; options.text_key names the key"
-            raise SchemaError("no text", file=self.path, line=line, field=self.key, hint=hint)
+            hint = f"set options.text_key to the key of the text. The row's keys: {keys}"
+            raise SchemaError("the document has no text", file=self.path, line=line, field=self.key, hint=hint)
         return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.engines.load import load_engine
 from verikit.engines.rollouts import Rollout
 from verikit.trainers.recipe import Setting
@@ -44,6 +44,7 @@ def spice(
 
         found = fill_file(out, count, make, read_rows(out), quiet=quiet)
     click.echo(f"{found} questions in {out}", err=True)
+    next_step("verikit", "sample", "ENGINE", out, quiet=quiet)
 
 
 def synth_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[dict[str, Any]]:

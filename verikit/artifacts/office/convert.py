@@ -93,8 +93,8 @@ def converted(
         if found is not None:
             return found
         if told := box.told():
-            raise SandboxError(f"no box for LibreOffice can be made: {told}")
-        raise WorkspaceError("LibreOffice ended without an answer")
+            raise SandboxError(f"the sandbox for LibreOffice can't start: {told}")
+        raise WorkspaceError("LibreOffice ended before it answered")
     finally:
         box.close()
 

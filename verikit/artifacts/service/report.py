@@ -24,5 +24,5 @@ def service_told() -> str:
                 box.wait(None, end, late)
             link.close()
     except (WorkspaceError, SandboxError, AgentFault) as error:
-        return with_hint(f"missing: no box for a server can be made here: {error}", error.hint)
+        return with_hint(f"the sandbox for a server can't start: {error}", error.hint)
     return "over the loopback of a box, in namespaces of its own"

@@ -55,7 +55,7 @@ class Decoder:
             ValueError: The model is of another family.
         """
         if not supports(model):
-            raise ValueError(f"no decoder for {type(model).__name__}")
+            raise ValueError(f"{type(model).__name__} models are not supported")
         self._model, self._eos_ids, self._prefixes = inner_model(model), eos_ids, prefixes
 
     def decode(
@@ -137,7 +137,7 @@ class _State:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         if (family := family_of(model)) is None:
-            raise ValueError(f"no decoder for {type(model).__name__}")
+            raise ValueError(f"{type(model).__name__} models are not supported")
         kinds, reaches = rope_kinds(config, family), windows(config, family) or []
         self._layers = [
             Layer(layer, family, config, width=self._width, rope=rope, window=window)

@@ -199,7 +199,7 @@ class OpenAI(StreamingEngine):
         """
         before = self._models_failure
         if not self._asking.acquire(timeout=timeout_s):
-            raise FailedTry(EngineTimeout(f"no reply within {timeout_s:.4g} s"))
+            raise FailedTry(EngineTimeout(f"the reply took longer than {timeout_s:.4g} s"))
         try:
             failure = self._models_failure
             if self._is_vllm is None and failure is not None and failure is not before:

@@ -72,7 +72,7 @@ def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout
     except httpx.TimeoutException:
         failure = EngineTimeout(late)
     except httpx.ConnectError as error:
-        failure = Unreachable(f"can't connect: {error}", hint="is the server up, and the address right?")
+        failure = Unreachable(f"can't connect: {error}", hint="check that the server runs, and the address")
     except httpx.RemoteProtocolError as error:
         failure = TruncatedReply(f"the reply was cut off: {error}")
     except (httpx.TransportError, httpx.DecodingError) as error:

@@ -50,7 +50,7 @@ class Anthropic(VendorEngine):
         try:
             reply = self._client.messages.create(**self._arguments(request), timeout=timeout_s)
         except library.APITimeoutError:
-            raise self.broken(EngineTimeout(f"no reply within {timeout_s:.4g} s")) from None
+            raise self.broken(EngineTimeout(f"the reply took longer than {timeout_s:.4g} s")) from None
         except library.APIStatusError as error:
             kind = error.body.get("error", {}).get("type") if isinstance(error.body, dict) else ""
             raise self.failed(error.status_code, error.message, kind, error.response.headers) from None

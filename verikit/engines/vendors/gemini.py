@@ -57,7 +57,7 @@ class Gemini(VendorEngine):
             headers = getattr(error.response, "headers", None)
             raise self.failed(int(error.code or 500), error.message or error.status, error.status, headers) from None
         except self._timeouts:
-            raise self.broken(EngineTimeout(f"no reply within {timeout_s:.4g} s")) from None
+            raise self.broken(EngineTimeout(f"the reply took longer than {timeout_s:.4g} s")) from None
         except self._transport:
             raise self.broken(Unreachable("the connection was lost, or can't be made")) from None
         except ValueError as error:  # from pydantic (an invalid reply) or JSON

@@ -86,7 +86,7 @@ def _graded_by(spec: str, found: Sequence[FoundEnv], folder: str) -> list[FoundE
     """The environments, of which those with rows are graded by a spec."""
     spec_of_row({}, spec)
     if all(one.format != "rows" for one in found):
-        raise UsageError(f"{folder} has no rows that a spec could grade", hint="leave out --spec")
+        raise UsageError(f"{folder} has no rows that a spec could grade", hint="omit --spec")
     return [replace(one, spec=spec) if one.format == "rows" else one for one in found]
 
 

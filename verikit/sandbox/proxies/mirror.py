@@ -264,7 +264,7 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         far = far_of(self)
         if far is None:
-            raise TypeError(f"{name}() needs an object of the program, not {type(self).__name__}")
+            raise TypeError(f"{name}() needs an object of the program, got {type(self).__name__}")
         return far.peer.method(_owner[0], self, name, args, kwargs)
 
     _owner: list[Any] = [None]

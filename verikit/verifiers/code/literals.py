@@ -47,7 +47,7 @@ def _result(how: ast.operator, left: Any, right: Any) -> Any:
         case ast.Mult(), str(), int() if len(left) * right <= _MOST_CHARS:
             return left * right
     if not _is_small(left) or not _is_small(right) or (isinstance(how, ast.Pow) and abs(right) > _MOST_POWER):
-        raise ValueError("not arithmetic of a small result")
+        raise ValueError("the result must be a small number")
     return _NUMBERS[type(how)](left, right)
 
 

@@ -41,7 +41,7 @@ def cases(meta: Mapping[str, Any]) -> tuple[Called | Piped, ...]:
         ValueError: It does not contain tests, or they can't be read.
     """
     if not any(meta.get(key) for key in TESTS):
-        raise ValueError(f"not a LiveCodeBench row: it must have {' or '.join(TESTS)}")
+        raise ValueError(f"a LiveCodeBench row must have {' or '.join(TESTS)}")
     held = [meta.get(key) or "" for key in (*TESTS, "metadata")]
     texts = [value if isinstance(value, str) else json.dumps(value) for value in held]
     with _reading:

@@ -59,7 +59,7 @@ def _function(function: Any, workspace: Workspace, sample: Sample) -> Score:
 
 def _kind(check: Any) -> str:
     if not isinstance(check, Mapping):
-        raise WorkspaceError("a check of the row is no object", hint=_SHAPE)
+        raise WorkspaceError("a check of the row must be an object", hint=_SHAPE)
     return str(check.get("kind"))[:80]
 
 

@@ -169,5 +169,5 @@ def _value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return bytes.fromhex(value["blob"]) if "blob" in value else float(value["float"])
     if value is not None and not isinstance(value, str | int | float):
-        raise ValueError("not a simple value")
+        raise ValueError("the value must be a string or a number")
     return value

@@ -83,7 +83,7 @@ class StepRules:
 
     def _unclear(self, told: str) -> Score:
         if self.undecided is None:
-            return Score.abstained(f"undecided: not clear from the transcript: {told}")
+            return Score.abstained(f"undecided from the transcript: {told}")
         return Score(self.undecided, reason=f"undecided: {told}")
 
 

@@ -249,5 +249,5 @@ def _told(told: dict[str, Any], contents: Mapping[str, bytes], text: str) -> Box
 def _path(path: Any) -> str:
     """An absolute path without `..`."""
     if not isinstance(path, str) or not path.startswith("/") or ".." in path.split("/") or len(path) > 4000:
-        raise ValueError("not a path")
+        raise ValueError("the path is invalid")
     return path

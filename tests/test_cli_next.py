@@ -1,0 +1,135 @@
+"""The last line of a command names the next step, and a mistyped name is an error that suggests the nearest."""
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from verikit.cli import cli
+from verikit.cli.command import NameChoice, next_note, next_step
+from verikit.errors import COMPARED, LISTED, LONGEST_NAME, UsageError, nearest
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
+    assert (result.return_value or 0) == code, result.output
+    return result
+
+
+def last(*words, code=0):
+    return run(*words, code=code).output.rstrip("\n").rpartition("\n")[2]
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"id": "a", "prompt": "1+1?", "completions": ["2", "3"], "answer": "2"}) + "\n")
+    return path
+
+
+def test_the_last_line_names_the_next_step_when_a_gate_fails_too(rows, tmp_path):
+    out = tmp_path / "out"
+    assert last("score", rows, "-o", out, "--fail-under", "90%", code=4).startswith(f"next: verikit report {out}")
+    assert last("score", rows, "-v", "column('rm')", "-o", tmp_path / "x", code=3).startswith("next: verikit report")
+    assert last("compare", out, out, "--fail-under", "90%", code=4).startswith("next: verikit report")
+    assert last("verify", out).startswith("next: nothing to do")
+    (out / "scores.jsonl").write_text("")
+    assert last("verify", out, code=1).startswith("next: restore")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("list", "selectors"), "next: `verikit list NAME`"),
+        (("list", "answer"), "next: `verikit list` shows all"),
+        (("data", "list"), "next: verikit data FORM"),
+        (("adapter", "show", "trl"), "next: verikit adapter write trl SPEC"),
+        (("adapter", "show", "harbor"), "next: verikit adapter write harbor SPEC --data FILE"),
+        (("adapter", "write", "trl", "answer"), "next: write it to a file"),
+        (("explain", "--completion", "2", "--answer", "2", "-v", "answer"), "next: verikit score FILE -v answer"),
+        (("cache", "--path", "/nowhere/cache"), "next: nothing to do"),
+    ],
+)
+def test_commands_that_only_show_name_the_next_step(words, expected):
+    assert last(*words).startswith(expected)
+
+
+def test_rows_that_can_be_graded_are_scored_next_and_others_are_corrected(rows):
+    assert last("doctor", "--data", rows).startswith(f"next: verikit score {rows}")
+    rows.write_text(rows.read_text() + "{\n")
+    assert last("doctor", "--data", rows, code=1).startswith("next: correct these rows")
+    assert last("doctor", "--data", rows, "--limit", 1).startswith("next: verikit score")
+
+
+def test_environments_name_the_next_step(tmp_path):
+    row = {"prompt": "1+1?", "completion": "2", "answer": "2", "reward": 1.0}
+    file = tmp_path / "rollouts.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    assert last("env", "check", file, "answer").startswith("next: nothing to do")
+    assert "verikit explain" in last("env", "check", file, "0*answer")
+    file.write_text(json.dumps({"question": "?"}) + "\n")
+    assert last("env", "check", file, "answer", code=1).startswith("next: nothing was compared")
+    assert last("env", "read", file, code=1).startswith("next: check that SOURCE")
+
+
+def test_an_audit_repeats_the_keys_that_it_was_given(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"question": "1+1?", "answer": "2"}) + "\n")
+    assert last("audit", file, "--map", "prompt=question").endswith(f"{file} --map prompt=question --by answer")
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("list", "verifers"), "verifiers"),
+        (("adapter", "show", "tlr"), "trl"),
+        (("data", "gsm9k", "x"), "gsm8k"),
+        (("audit", "rows.jsonl", "--fail-on", "gols"), "golds"),
+        (("env", "compare", ".", ".", "--fail-on", "al"), "all"),
+        (("score", "rows.jsonl", "--format", "opnai"), "openai"),
+        (("score", "rows.jsonl", "--map", "promt=question"), "prompt"),
+        (("sample", "opnai:m", "rows.jsonl"), "openai"),
+        (("index", "search", "bm52:wiki", "query"), "bm25"),
+    ],
+)
+def test_a_mistyped_name_is_an_error_that_suggests_the_nearest(words, near, rows, monkeypatch):
+    monkeypatch.chdir(rows.parent)
+    error = CliRunner().invoke(cli, words, standalone_mode=False).exception
+    assert f"did you mean {near}" in f"{error} {getattr(error, 'hint', '')} {getattr(error, 'message', '')}"
+
+
+def test_an_engine_in_place_of_a_judge_is_an_error_that_shows_the_judge(rows):
+    error = run("explain", rows, "-v", "openai:http://localhost:8000/v1#m").exception
+    assert "pairwise('openai:http://localhost:8000/v1#m')" in error.hint
+
+
+def test_the_nearest_names_are_found_among_any_keys():
+    assert nearest("numric", ["answer", "numeric"]) == "did you mean numeric?"
+    assert nearest("x", []) == ""
+    assert nearest("zzz", ["a", "b"]) == "available: a, b"
+    assert nearest("zzz", ["a", "b"], "see the list") == "see the list"
+    many = [f"key{i}" for i in range(COMPARED * 2)]
+    assert nearest("zzz", many) == f"available: {', '.join(many[:LISTED])}, and {COMPARED - LISTED} more"
+    assert nearest("y" * 10**6, ["y" * 10**6, "a"]) == "available: a"
+    assert nearest("y" * 10**6, ["y" * LONGEST_NAME]) == f"did you mean {'y' * LONGEST_NAME}?"
+
+
+def test_the_next_step_is_one_printable_line(capsys):
+    next_step("verikit", "score", "a b\n\x1b[2J")
+    next_note("open it", quiet=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("next: verikit score 'a b  [2J'")
+
+
+def test_a_choice_takes_its_names_only():
+    choice = NameChoice(["trl", "verl"])
+    assert choice.convert("trl", None, None) == "trl"
+    with pytest.raises(click.BadParameter, match="did you mean trl"):
+        choice.convert("trll", None, None)
+
+
+def test_a_folder_that_is_not_a_run_is_named(tmp_path):
+    with pytest.raises(UsageError, match="is not the folder of a run"):
+        CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
