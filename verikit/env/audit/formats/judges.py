@@ -163,14 +163,26 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
         return None
 
 
+def _served(value: Any, name: Any, path: str, text: str) -> Iterator[EnvFinding]:
+    """The model behind a server that a configuration calls its judge."""
+    entry = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
+    for key, held, _ in walked(entry):
+        if key in ("openai_model", "model") and isinstance(held, str):
+            yield from model_findings(held, place(path, text, key))
+
+
 def _config(path: str, text: str, value: Any) -> Iterator[EnvFinding]:
     """Judges of a NeMo-Gym configuration."""
     for key, held, holder in walked(value):
         if holder.get("should_use_judge") is False:
             continue
         where = place(path, text, key)
-        if key == "judge_model_server" and isinstance(held, Mapping) and held.get("name") == POLICY:
-            yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
+        if key == "judge_model_server" and isinstance(held, Mapping):
+            name = held.get("name")
+            if name == POLICY:
+                yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
+            else:
+                yield from _served(value, name, path, text)
         elif key == "judge_responses_create_params" and isinstance(held, Mapping):
             yield from _warm(held.get("temperature"), where)
         elif key in ("judge_model", "judge_model_name") and isinstance(held, str):

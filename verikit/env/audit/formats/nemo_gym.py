@@ -10,7 +10,7 @@ from verikit.env.audit.formats.code import PythonCode, code_of, reached
 from verikit.env.audit.formats.documents import Unread, place, walked, yaml_document
 from verikit.env.audit.formats.judges import check_judges
 from verikit.env.audit.formats.row_checks import alike_rows, reached_rows
-from verikit.env.audit.formats.rows import EnvRow, env_row, json_rows, prompt_of
+from verikit.env.audit.formats.rows import EnvRow, env_row, json_rows, prompt_of, split_of
 from verikit.env.audit.formats.shared import data_pins, package_pins
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.schema import linked_outside
@@ -169,8 +169,13 @@ def rows_of(task: AuditedTask) -> tuple[list[EnvRow], list[str]]:
             if isinstance(row, ValueError):
                 undecided.append(f"the row {shown(path)}:{number} ({row})")
             elif prompt_of(row):
-                found.append(env_row(row, f"{shown(path)}:{number}", splits.get(path, "")))
+                found.append(env_row(row, f"{shown(path)}:{number}", splits.get(path, "") or _named_split(path)))
     return found, undecided
+
+
+def _named_split(path: str) -> str:
+    """The split that the name of a data file has. Examples belong to none."""
+    return "" if "example" in path else split_of(path.removeprefix("data/"))
 
 
 def _splits(task: AuditedTask) -> dict[str, str]:
