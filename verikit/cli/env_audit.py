@@ -150,7 +150,7 @@ def audit_(
             click.echo(f"The report is {out / REPORT}")
     code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
     if out:  # at the end, because --html and --junit may write into the folder
-        seal_audit(out, folder, sums.digest, sign)
+        seal_audit(out, folder, sums.digest, sign, [page for page in (html, junit) if page])
     return code
 
 

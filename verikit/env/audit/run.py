@@ -198,8 +198,11 @@ def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> M
         if next(row_tasks(task, found.file, found.spec), None):
             return {}
         return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=NO_SPEC))
+    if found.format in ("verifiers", "nemo-gym"):
+        return dict(running.check_package(task, found.format))
     if found.format != "harbor":
-        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs="a Harbor task, or rows with a spec"))
+        needs = "a Harbor task, rows with a spec, a verifiers package or a NeMo-Gym server"
+        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=needs))
     return dict(running.check(task))
 
 
