@@ -128,7 +128,9 @@ def manifest_of(
     except PackageNotFoundError:
         release = "unknown"
     code = {"verikit": release, "python": platform.python_version(), "sha256": code_digest()}
-    return RunManifest(code, {name: str(value) for name, value in specs.items() if value}, given, files, only is None).encode()
+    return RunManifest(
+        code, {name: str(value) for name, value in specs.items() if value}, given, files, only is None
+    ).encode()
 
 
 def write_manifest(
@@ -198,7 +200,9 @@ def check_run(run: Path, max_bytes: int) -> RunCheck:
     found = RunCheck(read_manifest(run))
     listed = {file.path: file for file in found.manifest.files}
     whole = found.manifest.whole
-    there = dict(_entries(run, None if whole else listed))  # a listed path is only opened if it is one of these, so ".." leads nowhere
+    there = dict(
+        _entries(run, None if whole else listed)
+    )  # a listed path is only opened if it is one of these, so ".." leads nowhere
     if whole:
         found.problems |= {name: kind or "not in the manifest" for name, kind in there.items() if name not in listed}
     found.problems |= {name: kind for name in listed if (kind := there.get(name, "missing"))}

@@ -56,10 +56,12 @@ def _grading(tree: ast.Module, path: str) -> set[int]:
     """The identities of nodes in functions and classes that speak of grading."""
     found: set[int] = set()
     of_file = _GRADES.search(path.rpartition("/")[2]) is not None
+    if of_file:
+        return {id(one) for one in ast.walk(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             told = ast.unparse(node) if not isinstance(node, ast.ClassDef) else node.name
-            if of_file or _GRADES.search(told):
+            if _GRADES.search(told):
                 found |= {id(one) for one in ast.walk(node)}
     return found
 

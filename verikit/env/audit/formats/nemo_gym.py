@@ -193,7 +193,9 @@ def _splits(task: AuditedTask) -> dict[str, str]:
 def grader_code(task: AuditedTask) -> PythonCode:
     """The Python files that the entry points reach."""
     configs, _, _ = configs_of(task)
-    found = [point for _, value in configs.values() for entry in entries_of(value) if (point := entry.get("entrypoint"))]
+    found = [
+        point for _, value in configs.values() for entry in entries_of(value) if (point := entry.get("entrypoint"))
+    ]
     return reached(code_of(task), {"app.py", *(one for one in found if isinstance(one, str))})
 
 

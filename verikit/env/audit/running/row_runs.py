@@ -1,7 +1,7 @@
 """A row rehearsed: its spec grades the files of its key `oracle`, undone work and forged files.
 
-The agent's folder is `/app`, as in a Harbor task written from the row. verikit grades in a process of its own, which ends
-with `--seconds`. The verifiers read hostile files in the sandbox. They get no completion and no steps.
+The agent's folder is `/app`, as in a Harbor task written from the row. verikit grades in another process, which
+`--seconds` ends. The verifiers read hostile files in the sandbox. They get no completion and no steps.
 """
 
 from __future__ import annotations

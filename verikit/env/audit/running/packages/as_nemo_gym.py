@@ -87,6 +87,10 @@ class _Response(Loose):
         return str(self.output[0].content[0].text)  # type: ignore[attr-defined]
 
 
+def _loose(fields: dict[str, Any]) -> _Item:
+    return _Item.model_validate(fields)
+
+
 def verify_request(verify: Callable[..., Any], row: dict[str, Any], reply: str) -> BaseModel:
     """What `verify` gets for a reply to a row."""
     kinds = [kind for name, kind in get_type_hints(verify).items() if name != "return"]
@@ -94,12 +98,11 @@ def verify_request(verify: Callable[..., Any], row: dict[str, Any], reply: str) 
     kind = found[0] if found else BaseVerifyRequest
     if len(inspect.signature(verify).parameters) != 1:
         raise Needed("a web server, for the arguments of verify")
-    part = _Item(type="output_text", text=reply, annotations=[])
-    message = _Item(id="msg_1", type="message", role="assistant", status="completed", content=[part])
-    response = _Response(
-        id="resp_1", object="response", model="reply", output=[message], error=None, incomplete_details=None, tools=[]
-    )
-    return kind(**{**row, "response": response})
+    part = {"type": "output_text", "text": reply, "annotations": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [_loose(part)]}
+    response = {"id": "resp_1", "object": "response", "model": "reply", "output": [_loose(message)], "tools": []}
+    more = {"error": None, "incomplete_details": None}
+    return kind(**{**row, "response": _Response.model_validate({**response, **more})})
 
 
 def __getattr__(name: str) -> Any:

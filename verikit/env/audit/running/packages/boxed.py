@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,7 +71,9 @@ def of_nemo_gym(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
     """The example rows of a server, and its method `verify`."""
     frame = sys.modules["nemo_gym"]
     module = importlib.import_module(job["module"])
-    held = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, frame.SimpleResourcesServer)]
+    held = [
+        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, frame.SimpleResourcesServer)
+    ]
     (server,) = [one for one in held if one.__module__ == module.__name__]
     made = frame.served(server, job["settings"])
     lines = Path(job["data"]).read_text().splitlines()[: job["rows"]]
@@ -79,9 +81,13 @@ def of_nemo_gym(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
 
     def grade(number: int, reply: str) -> float:
         answer = made.verify(frame.verify_request(made.verify, rows[number], reply))
-        return float((asyncio.run(answer) if inspect.isawaitable(answer) else answer).reward)
+        return float((asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer).reward)
 
     return rows, grade
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    return await answer
 
 
 def list_rows(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) -> None:

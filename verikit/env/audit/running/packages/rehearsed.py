@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ _ENV = "/tests/env"
 class PackageRehearsal(Rehearsal):
     """Gradings of replies. Create it with `of`."""
 
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    rows: Sequence[Mapping[str, Any]] = field(default_factory=list)
     picked: list[int] = field(default_factory=list)
     """The rows that are graded."""
     right: dict[str, BoxFile] = field(default_factory=dict)
@@ -85,7 +85,9 @@ class PackageRehearsal(Rehearsal):
             return
         forms = [reply_forms(row) for row in self.rows]
         rewards = self._told("forms", forms=forms)
-        best = [_best(one, told) for one, told in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)]
+        best = [
+            _best(one, told) for one, told in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)
+        ]
         solved = [at for at, one in enumerate(best) if one]
         self.needs.clear()  # of forms that broke the grader
         self.picked = (solved or list(range(len(self.rows))))[:GRADED]
@@ -227,7 +229,7 @@ def _loader(task: AuditedTask, code: PythonCode) -> str:
 
 
 def _given(task: AuditedTask, folder: str) -> dict[str, BoxFile]:
-    """The files of the box: the environment's, the stand-ins and the program that grades. Empty if there are too many."""
+    """The files of the box: the environment's, the stand-ins and the program that grades. Empty if too many."""
     found: dict[str, BoxFile] = {}
     for path in task.files():
         content = None if path.startswith((".git/", "outputs/")) else task.data(path)
