@@ -46,6 +46,14 @@ _DECLARED = "declared outputs: only Harbor's tasks declare the files that are co
 _NETWORK = "a declared network: only Harbor's tasks declare one"
 
 
+GRADER_CODE: Mapping[str, Callable[[AuditedTask], PythonCode]] = {
+    "openenv": openenv_code,
+    "verifiers": code_of,
+    "nemo-gym": gym_code,
+}
+"""The Python files that grade."""
+
+
 def _needs(what: str, task: AuditedTask) -> CheckRecord:
     return CheckRecord("not_run", needs=what)
 

@@ -115,7 +115,7 @@ def write_reward(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) 
         reply = Path(f"/app/reply-{at + 1}.txt")
         rewards.append(grade(number, reply.read_text(errors="replace") if reply.exists() else ""))
     odd = [one for one in rewards if not -1e-6 <= one <= 1 + 1e-6]
-    (OUT / "reward.json").write_text(json.dumps({"reward": odd[0] if odd else sum(rewards) / len(rewards)}))
+    (OUT / "graded.json").write_text(json.dumps({"reward": odd[0] if odd else sum(rewards) / len(rewards)}))
 
 
 FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym}

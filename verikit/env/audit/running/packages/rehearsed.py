@@ -163,7 +163,9 @@ class PackageRehearsal(Rehearsal):
         if self.needs:
             return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
         run = self._run("grade", self.collected(files), surroundings)
-        reward = WrittenReward() if run.why == "files" else read_reward(run.files)
+        # programs of a reply may write the usual names, which a framework would not read
+        graded = {f"{REWARDS}/reward.json": one for path, one in run.files.items() if path == f"{REWARDS}/graded.json"}
+        reward = WrittenReward() if run.why == "files" else read_reward(graded)
         none = reward.value is None and not reward.problem
         return GradedRun(reward, run, _broken(run) if none else "", PARTIAL)
 
