@@ -63,9 +63,8 @@ def _draws(function: Function) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Call):
             name = dotted(node.func)
             module, _, drawn = name.rpartition(".")
-            if ((module in _MODULES or module in same) and drawn in _DRAWS) or (
-                name in _FRESH and not node.args and not node.keywords
-            ):
+            draws = drawn in _DRAWS and (module in _MODULES or module in same)
+            if draws or (name in _FRESH and not node.args and not node.keywords):
                 yield name, node.lineno
 
 
