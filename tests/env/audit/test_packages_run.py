@@ -7,6 +7,7 @@ import pytest
 from tests.env.audit.made_envs import change, put
 from verikit.env.audit.formats.chance import static_runs
 from verikit.env.audit.formats.code import code_of
+from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
 from verikit.env.audit.running.rehearsal import RehearsalLimits
@@ -48,7 +49,7 @@ class WordServer(SimpleResourcesServer):
 CONFIG = "words:\n  resources_servers:\n    words:\n      entrypoint: app.py\n      domain: other\n"
 
 
-def package(folder, **files):
+def package(folder):
     put(folder, "pyproject.toml", '[project]\nname = "twelves"\nversion = "1"\ndependencies = ["verifiers==0.1.9"]\n')
     put(folder, "twelves.py", PACKAGE)
     return folder
@@ -83,7 +84,7 @@ def kinds(look, rehearsal):
     return {one.kind for one in found.findings}
 
 
-@pytest.mark.slow(seconds=8)
+@pytest.mark.slow(seconds=4)
 @pytest.mark.parametrize("form", MADE)
 def test_the_expected_values_get_the_full_reward_and_undone_work_none(tmp_path, running, form):
     sound = rehearsed(running, MADE[form](tmp_path), form)
@@ -91,18 +92,11 @@ def test_the_expected_values_get_the_full_reward_and_undone_work_none(tmp_path, 
     assert kinds(check_replies, sound) == kinds(check_nop, sound) == set()
 
 
-@pytest.mark.slow(seconds=8)
-@pytest.mark.parametrize(
-    ("form", "path", "old", "new"),
-    [
-        ("verifiers", "twelves.py", "== answer else", "in ('', None, answer) else"),
-        ("nemo-gym", "app.py", "text.strip() == body", "text.strip() in body"),
-    ],
-)
-def test_a_grader_that_pays_for_an_empty_reply_is_found(tmp_path, running, form, path, old, new):
-    folder = MADE[form](tmp_path)
-    change(folder, path, old, new)
-    assert kinds(check_nop, rehearsed(running, folder, form)) == {"paid"}
+@pytest.mark.slow(seconds=3)
+def test_a_grader_that_pays_for_an_empty_reply_is_found(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "== answer else", "in ('', None, answer) else")
+    assert kinds(check_nop, rehearsed(running, folder, "verifiers")) == {"paid"}
 
 
 @pytest.mark.slow(seconds=3)
@@ -112,15 +106,13 @@ def test_a_row_with_a_wrong_expected_value_is_found_among_right_ones(tmp_path, r
     assert kinds(check_replies, rehearsed(running, folder, "verifiers")) == {"unsolved"}
 
 
-@pytest.mark.slow(seconds=8)
+@pytest.mark.slow(seconds=2)
 @pytest.mark.parametrize(
     ("old", "new", "needs"),
     [
         ("import verifiers as vf\n", "import verifiers as vf\nimport notthere_x\n", "the Python package notthere_x"),
         ("vf.SingleTurnEnv(", "vf.ToolEnv(", "verifiers, for ToolEnv"),
-        ("Dataset.from_list(ROWS)", "__import__('datasets').load_dataset('a/b')", "the network or a file"),
         ("ROWS = [", "import os\nos._exit(3)\nROWS = [", "a grader that runs here"),
-        ("ROWS = [", "import sys\nsys.exit()\nROWS = [", "SystemExit"),
     ],
 )
 def test_an_environment_that_cant_run_here_is_not_run_with_what_it_needs(tmp_path, running, old, new, needs):
@@ -138,14 +130,8 @@ def test_code_of_a_reply_cant_write_the_reward(tmp_path, running):
     change(folder, "twelves.py", "parser.parse_answer(completion) == answer", f"({grade}) == answer")
     rehearsal = rehearsed(running, folder, "verifiers")
     reply = b"echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json"
-    files = {path: type(rehearsal.right.get(path) or _file())(reply) for path in rehearsal.declared()}
+    files = {path: BoxFile(reply) for path in rehearsal.declared()}
     assert rehearsal.grade(files, name="forged").value == 0.0
-
-
-def _file():
-    from verikit.env.audit.running.box import BoxFile
-
-    return BoxFile()
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ class TaskBox:
         self._box = LocalSandbox(workers=1)
         self._clock: bytes | None = None
         self._tools, _ = tools_of("")
-        self.helper = Helper(workers=1, memory_mb=None)
+        self.helper = Helper(workers=1, memory_mb=None, preload=("verikit.env.audit.running.row_runs",))
         """Grades rows in a process that can be ended."""
 
     def close(self) -> None:
