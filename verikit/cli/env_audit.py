@@ -104,9 +104,10 @@ def audit_(
     check that can't decide is "not run", and the report names the missing input.
 
     With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. For rows, a spec grades
-    the files of the key oracle instead. Verifiers packages and NeMo-Gym servers grade their expected values. oracle: the solution gets the full reward. nop, floor: unsolved tasks get no
-    reward. replay, portable: rewards repeat, also on another machine. tamper: forged files get no reward. mutants:
-    wrong outputs lose the reward. honest: equivalent outputs keep it. resources: time and memory.
+    the files of the key oracle instead. Verifiers packages and NeMo-Gym servers grade their expected values. oracle:
+    the solution gets the full reward. nop, floor: unsolved tasks get no reward. replay, portable: rewards repeat, also
+    on another machine. tamper: forged files get no reward. mutants: wrong outputs lose the reward. honest: equivalent
+    outputs keep it. resources: time and memory.
 
     \b
     verikit env audit tasks/

@@ -120,7 +120,7 @@ def manifest_of(
         UsageError: The folder has a link that leads out of it, or too many files.
     """
     refuse_links(run)
-    names = [name for name, kind in _entries(run, only) if not kind and (only is None or name in only)]
+    names = [name for name, kind in _entries(run, only) if not kind]
     files = tuple(RecordedFile.of(run / name, name) for name in sorted(names))
     given = tuple(RecordedFile.of(Path(name), name) for name in dict.fromkeys(inputs) if Path(name).is_file())
     try:
@@ -199,12 +199,9 @@ def check_run(run: Path, max_bytes: int) -> RunCheck:
     refuse_links(run)
     found = RunCheck(read_manifest(run))
     listed = {file.path: file for file in found.manifest.files}
-    whole = found.manifest.whole
-    there = dict(
-        _entries(run, None if whole else listed)
-    )  # a listed path is only opened if it is one of these, so ".." leads nowhere
-    if whole:
-        found.problems |= {name: kind or "not in the manifest" for name, kind in there.items() if name not in listed}
+    # a listed path is only opened if it is one of these, so ".." leads nowhere
+    there = dict(_entries(run, None if found.manifest.whole else listed))
+    found.problems |= {name: kind or "not in the manifest" for name, kind in there.items() if name not in listed}
     found.problems |= {name: kind for name in listed if (kind := there.get(name, "missing"))}
     compared = {name: (run / name, file) for name, file in listed.items() if name not in found.problems}
     for file in found.manifest.inputs:
@@ -224,13 +221,13 @@ def check_run(run: Path, max_bytes: int) -> RunCheck:
 def _entries(run: Path, only: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
     """Yield the path of each entry that a manifest lists, and what it is if not a file. Folders are searched.
 
-    With `only`, the folders that have none of these paths are not searched.
+    With `only`, other entries are skipped, and folders without any of these paths are not searched.
 
     Raises:
         UsageError: There are too many, or a folder can't be read.
     """
     left, count = [""], 0
-    within = None if only is None else {str(folder) for name in only for folder in PurePosixPath(name).parents}
+    seen = _Selection(only)
     while left:
         folder = left.pop()
         try:
@@ -243,13 +240,26 @@ def _entries(run: Path, only: Collection[str] | None = None) -> Iterator[tuple[s
             raise UsageError(f"{run} has more than {MAX_FILES:,} files")
         for entry in found:
             name = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_symlink():
-                yield name, "a link, not a file"
-            elif entry.is_dir():
-                searched = name not in UNLISTED_FOLDERS and (within is None or name in within)
-                left += [name] if searched else []
-            elif name not in UNLISTED:
-                yield name, ""
+            if entry.is_dir(follow_symlinks=False):
+                left += [name] if seen.searches(name) else []
+            elif seen.lists(name, link=entry.is_symlink()):
+                yield name, "a link, not a file" if entry.is_symlink() else ""
+
+
+class _Selection:
+    """Which entries of a folder a manifest lists: all, or only some."""
+
+    def __init__(self, only: Collection[str] | None) -> None:
+        self._only = only
+        self._folders = {str(folder) for name in only or () for folder in PurePosixPath(name).parents}
+
+    def searches(self, folder: str) -> bool:
+        """Whether a folder is searched."""
+        return folder not in UNLISTED_FOLDERS and (self._only is None or folder in self._folders)
+
+    def lists(self, name: str, *, link: bool) -> bool:
+        """Whether an entry is listed. Files that are written later are not, but links in their place are."""
+        return (link or name not in UNLISTED) and (self._only is None or name in self._only)
 
 
 def _recorded(item: Mapping[str, Any]) -> RecordedFile:

@@ -12,7 +12,7 @@ from typing import Any
 
 from verikit.env.audit.formats.code import dotted
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
-from verikit.env.audit.scripts import PlacedCommand, placed
+from verikit.env.audit.scripts import PlacedCommand, placed, unwrapped
 from verikit.env.audit.task import AuditedTask, TaskPart, table
 from verikit.verifiers.tools.shell import without_assignments
 from verikit.workspaces.names import shown
@@ -98,11 +98,21 @@ def _of_file(path: str, text: str) -> Iterator[tuple[str, str, int]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # `declared` reports it
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and _CALLS.fullmatch(dotted(node.func)):
-            name = dotted(node.func)
-            address = node.args[1 if name.endswith((".request", ".stream")) and len(node.args) > 1 else 0]
-            hosts = [_HUB] if name.endswith("load_dataset") else _HOST.findall(_begins(address))
-            yield from ((host, name, node.lineno) for host in hosts[:1])
+        host = _of_call(node) if isinstance(node, ast.Call) and node.args else ""
+        if host and isinstance(node, ast.Call):
+            yield host, dotted(node.func), node.lineno
+
+
+def _of_call(call: ast.Call) -> str:
+    """The host of a call of an HTTP client; empty for other calls."""
+    name = dotted(call.func)
+    if not _CALLS.fullmatch(name):
+        return ""
+    if name.endswith("load_dataset"):
+        return _HUB
+    second = name.endswith((".request", ".stream")) and len(call.args) > 1
+    found = _HOST.search(_begins(call.args[int(second)]))
+    return found[1] if found else ""
 
 
 def _begins(node: ast.expr) -> str:
@@ -113,22 +123,22 @@ def _begins(node: ast.expr) -> str:
 
 def _of_command(one: PlacedCommand) -> list[str]:
     """The hosts of a command that fetches something."""
-    command = without_assignments(one.command)
-    words = [word.text for word in command.words]
-    while words and words[0] in ("sudo", "timeout", "env") and len(words) > 1:
-        words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
+    words = unwrapped([word.text for word in without_assignments(one.command).words])
     program = words[0].rpartition("/")[2] if words else ""
     if program in _FETCHERS:
         return [host for word in words[1:] for host in _HOST.findall(word)]
     if program.startswith("python") and words[1:3] == ["-m", "pip"]:
-        program, words = "pip", words[2:]
+        return _index("pip", words[3:])
     return _index(program, words[1:])
 
 
 def _index(program: str, words: list[str]) -> list[str]:
     """The host that an installer needs, unless its packages are files."""
-    verb, host = _INDEXES.get(program, ("-", ""))
-    if not host or (verb and words[:1] != [verb] and verb not in words[:3]) or "--no-index" in words:
+    verb, host = _INDEXES.get(program, ("", ""))
+    if not host or (verb and verb not in words[:3]) or "--no-index" in words:
         return []
-    wanted = [word for word in words if word != verb and not word.startswith(_LOCAL) and not word.endswith(".whl")]
-    return [host] if wanted or "-r" in words else []
+    return [host] if "-r" in words or any(_is_package(word) for word in words if word != verb) else []
+
+
+def _is_package(word: str) -> bool:
+    return not word.startswith(_LOCAL) and not word.endswith(".whl")

@@ -151,16 +151,24 @@ def shown_columns(code: PythonCode) -> Iterator[EnvFinding]:
     """
     values = model_values(code)
     compared = {ast.dump(one) for _, function in values.functions for one in _compared(function, values)}
-    for path, function in values.functions if compared else ():
-        if isinstance(function, ast.Lambda) or function.name not in ("reset", "reset_async"):
-            continue
-        for call in ast.walk(function):
-            if isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2].endswith("Observation"):
-                columns = [one for _, value in _observed(call) for one in _shown_parts(value) if _is_column(one)]
-                answers = [one for one in columns if ast.dump(one) in compared]
-                if answers and len({ast.dump(one) for one in columns}) > len({ast.dump(one) for one in answers}):
-                    what = f"reset returns {shown(ast.unparse(answers[0])[:80])}, which the action is compared with"
-                    yield EnvFinding("observation", what, f"{shown(path)}:{answers[0].lineno}")
+    for path, function in values.functions:
+        if compared and getattr(function, "name", "") in ("reset", "reset_async"):
+            for call in filter(_is_observation, ast.walk(function)):
+                answer = _answer_column(call, compared)
+                if answer is not None:
+                    what = f"reset returns {shown(ast.unparse(answer)[:80])}, which the action is compared with"
+                    yield EnvFinding("observation", what, f"{shown(path)}:{answer.lineno}")
+
+
+def _is_observation(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2].endswith("Observation")
+
+
+def _answer_column(call: ast.Call, compared: set[str]) -> ast.Subscript | None:
+    """The column among others that the action is compared with."""
+    columns = [one for _, value in _observed(call) for one in _shown_parts(value) if _is_column(one)]
+    answers = [one for one in columns if ast.dump(one) in compared]
+    return answers[0] if answers and any(ast.dump(one) not in compared for one in columns) else None
 
 
 def _compared(function: Function, values: ModelValues) -> Iterator[ast.expr]:

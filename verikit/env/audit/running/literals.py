@@ -42,13 +42,17 @@ def _pairs(node: ast.AST) -> Iterator[tuple[int, str]]:
     """A key with the value that it is compared with, as JSON: `data.get("status") == "done"`."""
     if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.Is):
         return
-    left, right = node.left, node.comparators[0]
-    held = left.slice if isinstance(left, ast.Subscript) else None
-    if isinstance(left, ast.Call) and _called(left) == "get" and left.args:
-        held = left.args[0]
-    named = isinstance(held, ast.Constant) and isinstance(held.value, str)
-    if named and isinstance(right, ast.Constant) and constant_text(right) is not None:
-        yield node.lineno, json.dumps({held.value: right.value})
+    key, right = _key(node.left), node.comparators[0]
+    if key and isinstance(right, ast.Constant) and constant_text(right) is not None:
+        yield node.lineno, json.dumps({key: right.value})
+
+
+def _key(node: ast.expr) -> str:
+    """The key of `data["key"]` or `data.get("key")`; empty for anything else."""
+    held = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and _called(node) == "get" and node.args:
+        held = node.args[0]
+    return (constant_text(held) or "") if isinstance(held, ast.Constant) and isinstance(held.value, str) else ""
 
 
 def _called(node: ast.AST) -> str:

@@ -110,7 +110,7 @@ class Rubric:
     """A weighted sum of functions."""
 
     def __init__(self, funcs: Any = (), weights: Any = None, parser: Any = None, **options: Any) -> None:
-        self.funcs = list(funcs or ())
+        self.funcs: list[RewardFunc] = list(funcs or ())
         self.weights = list(weights) if weights else [1.0] * len(self.funcs)
         self.parser = parser or Parser()
         self.class_objects: dict[str, Any] = {"parser": self.parser}
@@ -162,8 +162,9 @@ class Environment:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, each with a prompt of messages."""
-        held = self.dataset if self.dataset is not None else self.eval_dataset
-        return [self._row(dict(row)) for row in (held() if callable(held) else held)]
+        held: Any = self.dataset if self.dataset is not None else self.eval_dataset
+        made: Iterable[Any] = held() if callable(held) else held
+        return [self._row(dict(row)) for row in made]
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         system = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []

@@ -78,24 +78,24 @@ class PackageRehearsal(Rehearsal):
 
     def _find_rows(self) -> None:
         told = self._told("rows")
-        if isinstance(told, list):
-            self.rows = [one for one in told if isinstance(one, dict)][:TRIED]
+        self.rows = [one for one in told if isinstance(one, dict)][:TRIED] if isinstance(told, list) else []
         if not self.rows:
-            self.needs += [] if self.needs else ["rows in the folder"]
+            self.needs.append("rows in the folder")
             return
+        best = self._best_forms()
+        solved = [at for at, one in enumerate(best) if one]
+        self.picked = (solved or list(range(len(self.rows))))[:GRADED]
+        self.right = {_reply(at): BoxFile(best[row].encode()) for at, row in enumerate(solved[:GRADED])}
+        self.unsolved = sorted({*range(len(self.rows))} - {*solved})
+        if not solved:
+            self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
+
+    def _best_forms(self) -> list[str]:
+        """The reply of each row that has the full reward; empty if there is none."""
         forms = [reply_forms(row) for row in self.rows]
         rewards = self._told("forms", forms=forms)
-        best = [
-            _best(one, told) for one, told in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)
-        ]
-        solved = [at for at, one in enumerate(best) if one]
         self.needs.clear()  # of forms that broke the grader
-        self.picked = (solved or list(range(len(self.rows))))[:GRADED]
-        if solved:
-            self.right = {_reply(at): BoxFile(best[row].encode()) for at, row in enumerate(self.picked)}
-            self.unsolved = [at for at in range(len(self.rows)) if at not in solved]
-        else:
-            self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
+        return [_best(*pair) for pair in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)]
 
     def _told(self, mode: str, **more: Any) -> Any:
         """The list that one run writes."""
