@@ -14,7 +14,7 @@ RewardFunc = Callable[..., Any]
 State = dict[str, Any]
 
 
-class Parser:
+class PlainParser:
     """Reads the answer in a reply."""
 
     def __init__(self, extract_fn: Callable[[str], Any] = lambda text: text, **options: Any) -> None:
@@ -39,7 +39,7 @@ class Parser:
         return lambda completion, **more: 1.0
 
 
-class ThinkParser(Parser):
+class ThinkParser(PlainParser):
     """Reads the answer after the thoughts."""
 
     def parse(self, text: str) -> Any:
@@ -64,7 +64,7 @@ class MaybeThinkParser(ThinkParser):
         return self.extract_fn(text.split("</think>")[-1].strip())
 
 
-class XMLParser(Parser):
+class XMLParser(PlainParser):
     """Reads tags."""
 
     def __init__(
@@ -79,7 +79,8 @@ class XMLParser(Parser):
         found = {}
         for name in (name for names in self.fields for name in names):
             texts = re.findall(rf"<{name}>\s*(.*?)\s*</{name}>", text, re.DOTALL)
-            found[name] = (texts[-1 if last else 0].strip() if strip else texts[0]) if texts else None
+            chosen = texts[-1:] if last else texts[:1]
+            found[name] = next((one.strip() if strip else one for one in chosen), None)
         return SimpleNamespace(**found)
 
     def parse_answer(self, completion: Any) -> Any:
@@ -106,13 +107,13 @@ class XMLParser(Parser):
         return formed
 
 
-class Rubric:
+class SummedRubric:
     """A weighted sum of functions."""
 
     def __init__(self, funcs: Any = (), weights: Any = None, parser: Any = None, **options: Any) -> None:
         self.funcs: list[RewardFunc] = list(funcs or ())
         self.weights = list(weights) if weights else [1.0] * len(self.funcs)
-        self.parser = parser or Parser()
+        self.parser = parser or PlainParser()
         self.class_objects: dict[str, Any] = {"parser": self.parser}
 
     def add_reward_func(self, func: RewardFunc, weight: float = 1.0) -> None:
@@ -149,7 +150,7 @@ async def _called(func: RewardFunc, told: dict[str, Any]) -> float:
     return float(await found if inspect.isawaitable(found) else found)
 
 
-class Environment:
+class RowsEnvironment:
     """Rows and a rubric."""
 
     def __init__(
@@ -158,7 +159,7 @@ class Environment:
     ) -> None:  # fmt: skip
         self.dataset, self.eval_dataset = dataset, eval_dataset
         self.system_prompt, self.parser = system_prompt, parser
-        self.rubric = rubric if rubric is not None else Rubric()
+        self.rubric = rubric if rubric is not None else SummedRubric()
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, each with a prompt of messages."""
@@ -174,12 +175,15 @@ class Environment:
         return {**row, "prompt": prompt, "info": json.loads(info) if isinstance(info, str) else info, "tags": tags}
 
 
-class SingleTurnEnv(Environment):
+class SingleTurnEnv(RowsEnvironment):
     """One reply is graded."""
 
 
-class MultiTurnEnv(Environment):
+class MultiTurnEnv(RowsEnvironment):
     """A conversation is graded."""
+
+
+Parser, Rubric, Environment = PlainParser, SummedRubric, RowsEnvironment
 
 
 class _Unknown:

@@ -112,7 +112,7 @@ def write_reward(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) 
     """Write the mean of the rewards of the replies; a reward outside of 0 to 1 instead, if there is one."""
     rewards = []
     for at, number in enumerate(job["picked"]):
-        reply = Path(f"/app/reply-{at + 1}.txt")
+        reply = Path(job["replies"][at])
         rewards.append(grade(number, reply.read_text(errors="replace") if reply.exists() else ""))
     odd = [one for one in rewards if not -1e-6 <= one <= 1 + 1e-6]
     (OUT / "graded.json").write_text(json.dumps({"reward": odd[0] if odd else sum(rewards) / len(rewards)}))

@@ -85,10 +85,15 @@ class PackageRehearsal(Rehearsal):
         best = self._best_forms()
         solved = [at for at, one in enumerate(best) if one]
         self.picked = (solved or list(range(len(self.rows))))[:GRADED]
-        self.right = {_reply(at): BoxFile(best[row].encode()) for at, row in enumerate(solved[:GRADED])}
+        self.right = {self._reply(at): BoxFile(best[row].encode()) for at, row in enumerate(solved[:GRADED])}
         self.unsolved = sorted({*range(len(self.rows))} - {*solved})
         if not solved:
             self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
+
+    def _reply(self, at: int) -> str:
+        """The file of a reply. A program that ends early passes many graders, which is no fault of their own."""
+        code = any("subprocess" in (self.task.text(path) or "") for path in self.task.files() if path.endswith(".py"))
+        return f"/app/reply-{at + 1}.{'py' if code else 'txt'}"
 
     def _best_forms(self) -> list[str]:
         """The reply of each row that has the full reward; empty if there is none."""
@@ -111,7 +116,7 @@ class PackageRehearsal(Rehearsal):
             return None
 
     def _run(self, mode: str, after: Files, around: RunSurroundings, **more: Any) -> BoxRun:
-        job = {**self._job, "mode": mode, "rows": TRIED, "picked": self.picked, **more}
+        job = {**self._job, "mode": mode, "rows": TRIED, "picked": self.picked, "replies": self.declared(), **more}
         files = {**self._given, **after, "/tests/job.json": BoxFile(json.dumps(job).encode())}
         return self.run(files, "/tests/test.sh", ImageLayout(), self._job["cwd"], "verifier", around, {})
 
@@ -132,7 +137,7 @@ class PackageRehearsal(Rehearsal):
 
     def declared(self) -> list[str]:
         """The files of the replies."""
-        return [_reply(at) for at in range(len(self.picked))]
+        return [self._reply(at) for at in range(len(self.picked))]
 
     def literals(self) -> dict[str, str]:
         """Strings and numbers that the environment's code compares with."""
@@ -178,10 +183,6 @@ def check_replies(rehearsal: Rehearsal, found: RunFindings) -> None:
     if len(rehearsal.unsolved) * 2 < len(rehearsal.rows) - len(rehearsal.unsolved):
         for at in rehearsal.unsolved:
             found.add("unsolved", f"row {at + 1}: the expected value has no form with the full reward", SOLUTION)
-
-
-def _reply(at: int) -> str:
-    return f"/app/reply-{at + 1}.txt"
 
 
 def _broken(run: BoxRun) -> str:
