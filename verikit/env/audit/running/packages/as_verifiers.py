@@ -164,7 +164,7 @@ class RowsEnvironment:
     def rows(self) -> list[dict[str, Any]]:
         """The rows, each with a prompt of messages."""
         held: Any = self.dataset if self.dataset is not None else self.eval_dataset
-        made: Iterable[Any] = held() if callable(held) else held
+        made: Any = held() if callable(held) else held
         return [self._row(dict(row)) for row in made]
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
