@@ -85,7 +85,8 @@ class PackageRehearsal(Rehearsal):
         best = self._best_forms()
         solved = [at for at, one in enumerate(best) if one]
         self.picked = (solved or list(range(len(self.rows))))[:GRADED]
-        self.right = {self._reply(at): BoxFile(best[row].encode("utf-8", "replace")) for at, row in enumerate(solved[:GRADED])}
+        replies = [BoxFile(best[row].encode("utf-8", "replace")) for row in solved[:GRADED]]
+        self.right = {self._reply(at): reply for at, reply in enumerate(replies)}
         self.unsolved = sorted({*range(len(self.rows))} - {*solved})
         if not solved:
             self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
