@@ -5,10 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 
-class Needed(Exception):
-    """Something that the sandbox lacks."""
-
-
 class Dataset:
     """Rows in memory."""
 
@@ -38,7 +34,7 @@ class Dataset:
     def map(self, change: Callable[..., dict[str, Any]], *more: Any, **options: Any) -> "Dataset":
         """Rows with the changed columns."""
         if options.get("batched"):
-            raise Needed("datasets, for map with batched")
+            raise NotImplementedError("datasets, for map with batched")
         numbered, gone = options.get("with_indices"), options.get("remove_columns") or []
         gone = [gone] if isinstance(gone, str) else gone
         given = options.get("fn_kwargs", {})
@@ -98,6 +94,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
 
     def needed(*given: Any, **options: Any) -> Any:
-        raise Needed(f"the network or a file, for datasets.{name}")
+        raise NotImplementedError(f"the network or a file, for datasets.{name}")
 
     return needed

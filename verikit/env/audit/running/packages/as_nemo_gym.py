@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from datasets import Needed
 from pydantic import BaseModel, ConfigDict
 
 
@@ -52,7 +51,7 @@ class _NoClient:
     """Other servers can't be reached."""
 
     def __getattr__(self, name: str) -> Any:
-        raise Needed("another server, such as a judge's")
+        raise NotImplementedError("another server, such as a judge's")
 
 
 class SimpleResourcesServer(Loose):
@@ -63,7 +62,7 @@ class SimpleResourcesServer(Loose):
 
     def setup_webserver(self) -> Any:
         """Never called: requests reach no server here."""
-        raise Needed("a web server")
+        raise NotImplementedError("a web server")
 
 
 def served(server: type[SimpleResourcesServer], settings: dict[str, Any]) -> SimpleResourcesServer:
@@ -97,7 +96,7 @@ def verify_request(verify: Callable[..., Any], row: dict[str, Any], reply: str) 
     found = [one for one in kinds if isinstance(one, type) and issubclass(one, BaseVerifyRequest)]
     kind = found[0] if found else BaseVerifyRequest
     if len(inspect.signature(verify).parameters) != 1:
-        raise Needed("a web server, for the arguments of verify")
+        raise NotImplementedError("a web server, for the arguments of verify")
     part = {"type": "output_text", "text": reply, "annotations": []}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [_loose(part)]}
     response = {"id": "resp_1", "object": "response", "model": "reply", "output": [_loose(message)], "tools": []}

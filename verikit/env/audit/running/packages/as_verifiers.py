@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from datasets import Needed
-
 Messages = list[dict[str, Any]] | str
 RewardFunc = Callable[..., Any]
 State = dict[str, Any]
@@ -144,7 +142,7 @@ class SummedRubric:
 async def _called(func: RewardFunc, told: dict[str, Any]) -> float:
     names = inspect.signature(func).parameters
     if "completions" in names:
-        raise Needed("several replies of a prompt, for a function of a group")
+        raise NotImplementedError("several replies of a prompt, for a function of a group")
     open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in names.values())
     found = func(**(told if open_ended else {name: value for name, value in told.items() if name in names}))
     return float(await found if inspect.isawaitable(found) else found)
@@ -190,7 +188,7 @@ class _Unknown:
     """Any other class of the package. It can be named and subclassed, not made."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
-        raise Needed(f"verifiers, for {type(self).__name__}")
+        raise NotImplementedError(f"verifiers, for {type(self).__name__}")
 
 
 def extract_boxed_answer(text: str, *more: Any, **options: Any) -> str:

@@ -61,7 +61,7 @@ def of_verifiers(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
     frame = sys.modules["verifiers"]
     env = importlib.import_module(job["module"]).load_environment()
     if type(env) is not frame.SingleTurnEnv:
-        raise frame.Needed(f"an environment of one turn, not {type(env).__name__}")
+        raise NotImplementedError(f"an environment of one turn, not {type(env).__name__}")
     rows = env.rows()[: job["rows"]]
     weights = sum(max(weight, 0.0) for weight in env.rubric.weights) or 1.0
     return rows, lambda number, reply: asyncio.run(env.rubric.reward(rows[number], reply)) / weights
