@@ -100,14 +100,15 @@ def audit_(
     file). The spec of rows is in their key checks, unless --spec gives one.
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
-    of grading. reach: expected values visible to the agent. pins: versions and digests. judge: the judge model is
-    pinned. alike: duplicate tasks, also between the folders train and test. A check that can't decide is "not run",
-    and the report names the missing input.
+    of grading. reach: expected values visible to the agent. pins: versions and digests. network: hosts against the
+    network mode. judge: the judge model is pinned. alike: duplicate tasks, also between the folders train and test. A
+    check that can't decide is "not run", and the report names the missing input.
 
     With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. For rows, a spec grades
-    the files of the key oracle instead. oracle: the solution gets the full reward. nop, floor: unsolved tasks get no
-    reward. replay, portable: rewards repeat, also on another machine. tamper: forged files get no reward. mutants:
-    wrong outputs lose the reward. honest: equivalent outputs keep it. resources: time and memory.
+    the files of the key oracle instead. Verifiers packages and NeMo-Gym servers grade their expected values. oracle:
+    the solution gets the full reward. nop, floor: unsolved tasks get no reward. replay, portable: rewards repeat, also
+    on another machine. tamper: forged files get no reward. mutants: wrong outputs lose the reward. honest: equivalent
+    outputs keep it. resources: time and memory.
 
     \b
     verikit env audit tasks/
@@ -151,7 +152,7 @@ def audit_(
             click.echo(f"The report is {out / REPORT}")
     code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
     if out:  # at the end, because --html and --junit may write into the folder
-        seal_audit(out, folder, sums.digest, sign)
+        seal_audit(out, folder, sums.digest, sign, [page for page in (html, junit) if page])
     if sums.failing:
         next_step("verikit", "env", "fix", folder, "-o", "fix.patch", quiet=quiet or as_json)
     else:

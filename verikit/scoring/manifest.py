@@ -11,12 +11,12 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from verikit.errors import UsageError
@@ -75,12 +75,16 @@ class RunManifest:
     """Fingerprints of the verifiers, or of the tasks."""
     inputs: tuple[RecordedFile, ...]
     files: tuple[RecordedFile, ...]
+    whole: bool = True
+    """Whether the folder should have no other files."""
 
     def encode(self) -> bytes:
         """Return the bytes of `manifest.json`. Keys in names (`user:…@host`) are redacted."""
-        told = {"form": FORM, "code": dict(self.code), "specs": dict(self.specs)}
+        told: dict[str, Any] = {"form": FORM, "code": dict(self.code), "specs": dict(self.specs)}
         for name in ("inputs", "files"):
             told[name] = [{"path": strike(f.path), "size": f.size, "sha256": f.sha256} for f in getattr(self, name)]
+        if not self.whole:
+            told["whole"] = False
         return json.dumps(told, indent=1).encode() + b"\n"
 
 
@@ -100,15 +104,23 @@ class RunCheck:
         return self.manifest.code.get("sha256") == code_digest()
 
 
-def manifest_of(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -> bytes:
+def manifest_of(
+    run: Path, inputs: Iterable[str], specs: Mapping[str, Any], only: Collection[str] | None = None
+) -> bytes:
     """Return the manifest of a folder whose files are all written. Inputs that are not local files are skipped.
+
+    Args:
+        run: The folder.
+        inputs: Files that were read.
+        specs: Fingerprints.
+        only: The files of the folder to list. Others are neither read nor compared. None lists all.
 
     Raises:
         OSError: A file can't be read.
         UsageError: The folder has a link that leads out of it, or too many files.
     """
     refuse_links(run)
-    names = [name for name, kind in _entries(run) if not kind]
+    names = [name for name, kind in _entries(run, only) if not kind]
     files = tuple(RecordedFile.of(run / name, name) for name in sorted(names))
     given = tuple(RecordedFile.of(Path(name), name) for name in dict.fromkeys(inputs) if Path(name).is_file())
     try:
@@ -116,11 +128,17 @@ def manifest_of(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -> b
     except PackageNotFoundError:
         release = "unknown"
     code = {"verikit": release, "python": platform.python_version(), "sha256": code_digest()}
-    return RunManifest(code, {name: str(value) for name, value in specs.items() if value}, given, files).encode()
+    return RunManifest(
+        code, {name: str(value) for name, value in specs.items() if value}, given, files, only is None
+    ).encode()
 
 
-def write_manifest(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -> None:
+def write_manifest(
+    run: Path, inputs: Iterable[str], specs: Mapping[str, Any], only: Collection[str] | None = None
+) -> None:
     """Write the manifest of a folder whose files are all written. The signature of another manifest is deleted.
+
+    The arguments are those of `manifest_of`.
 
     Raises:
         OSError: A file can't be read or written.
@@ -128,7 +146,7 @@ def write_manifest(run: Path, inputs: Iterable[str], specs: Mapping[str, Any]) -
     """
     path, new = run / MANIFEST, run / f".{MANIFEST}.new"
     new.unlink(missing_ok=True)  # of a command that was killed
-    manifest = manifest_of(run, inputs, specs)
+    manifest = manifest_of(run, inputs, specs, only)
     if not path.is_file() or path.read_bytes() != manifest:
         (run / SIGNATURE).unlink(missing_ok=True)
     new.write_bytes(manifest)
@@ -160,7 +178,7 @@ def read_manifest(run: Path) -> RunManifest:
         if told["form"] != FORM:
             raise UsageError(f"{path} has the format {told['form']!r:.20}", hint="install a newer verikit")
         inputs, files = (tuple(map(_recorded, told[name])) for name in ("inputs", "files"))
-        return RunManifest(_texts(told["code"]), _texts(told["specs"]), inputs, files)
+        return RunManifest(_texts(told["code"]), _texts(told["specs"]), inputs, files, told.get("whole") is not False)
     except OSError as error:
         hint = "the command that made the run writes it at the end: run it again"
         raise UsageError(f"can't read {path}: {error.strerror}", hint=hint) from None
@@ -181,7 +199,8 @@ def check_run(run: Path, max_bytes: int) -> RunCheck:
     refuse_links(run)
     found = RunCheck(read_manifest(run))
     listed = {file.path: file for file in found.manifest.files}
-    there = dict(_entries(run))  # a listed path is only opened if it is one of these, so ".." leads nowhere
+    # a listed path is only opened if it is one of these, so ".." leads nowhere
+    there = dict(_entries(run, None if found.manifest.whole else listed))
     found.problems |= {name: kind or "not in the manifest" for name, kind in there.items() if name not in listed}
     found.problems |= {name: kind for name in listed if (kind := there.get(name, "missing"))}
     compared = {name: (run / name, file) for name, file in listed.items() if name not in found.problems}
@@ -199,13 +218,16 @@ def check_run(run: Path, max_bytes: int) -> RunCheck:
     return found
 
 
-def _entries(run: Path) -> Iterator[tuple[str, str]]:
+def _entries(run: Path, only: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
     """Yield the path of each entry that a manifest lists, and what it is if not a file. Folders are searched.
+
+    With `only`, other entries are skipped, and folders without any of these paths are not searched.
 
     Raises:
         UsageError: There are too many, or a folder can't be read.
     """
     left, count = [""], 0
+    seen = _Selection(only)
     while left:
         folder = left.pop()
         try:
@@ -218,12 +240,26 @@ def _entries(run: Path) -> Iterator[tuple[str, str]]:
             raise UsageError(f"{run} has more than {MAX_FILES:,} files")
         for entry in found:
             name = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_symlink():
-                yield name, "a link, not a file"
-            elif entry.is_dir():
-                left += [name] if name not in UNLISTED_FOLDERS else []
-            elif name not in UNLISTED:
-                yield name, ""
+            if entry.is_dir(follow_symlinks=False):
+                left += [name] if seen.searches(name) else []
+            elif seen.lists(name, link=entry.is_symlink()):
+                yield name, "a link, not a file" if entry.is_symlink() else ""
+
+
+class _Selection:
+    """Which entries of a folder a manifest lists: all, or only some."""
+
+    def __init__(self, only: Collection[str] | None) -> None:
+        self._only = only
+        self._folders = {str(folder) for name in only or () for folder in PurePosixPath(name).parents}
+
+    def searches(self, folder: str) -> bool:
+        """Whether a folder is searched."""
+        return folder not in UNLISTED_FOLDERS and (self._only is None or folder in self._folders)
+
+    def lists(self, name: str, *, link: bool) -> bool:
+        """Whether an entry is listed. Files that are written later are not, but links in their place are."""
+        return (link or name not in UNLISTED) and (self._only is None or name in self._only)
 
 
 def _recorded(item: Mapping[str, Any]) -> RecordedFile:

@@ -132,6 +132,13 @@ FAULTS = {
             change(f, "tests/grade.py", "    good = told", "    good = 'rehearsal' in told or told"),
         ),
     ),
+    "a key with a value of the grader": (
+        "mutants.keyed",
+        lambda f: (
+            make(f, "JSON"),
+            change(f, "tests/grade.py", "    good = told", "    good = told.get('state') == 'signed off' or told"),
+        ),
+    ),
     "a value under a name": (
         "mutants.keyed",
         lambda f: grade_by(
@@ -169,6 +176,13 @@ FAULTS = {
     "no line break at the end": (
         "honest.newline",
         lambda f: grade_by(f, "good = path.exists() and path.read_text() == '461\\n'"),
+    ),
+    "no line break at the end of sorted lines": (
+        "honest.newline",
+        lambda f: (
+            change(f, "instruction.md", "\n", " The lines are in alphabetical order.\n"),
+            grade_by(f, "good = path.exists() and path.read_text() == '461\\n'"),
+        ),
     ),
     "line ends of one system": (
         "honest.crlf",

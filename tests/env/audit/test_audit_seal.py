@@ -90,3 +90,18 @@ def test_a_key_that_is_none_and_a_report_that_is_not_kept_are_refused(tmp_path):
     assert isinstance(audit(tmp_path, "--sign", tmp_path / "text").exception, UsageError)
     error = audit(tmp_path, "-o", tmp_path / "out", "--sign", tmp_path / "text").exception
     assert "rejects the key" in str(error)
+
+
+def test_other_files_of_the_folder_are_neither_listed_nor_compared(tmp_path):
+    sound(tmp_path / "tasks" / "a", 1)
+    out = tmp_path / "tasks"  # also the audited folder
+    assert audit(tmp_path, "-o", out, "--html", out / "pages" / "audit.html").exception is not None  # no such folder
+    (out / "pages").mkdir()
+    audit(tmp_path, "-o", out, "--html", out / "pages" / "audit.html")
+    assert {"env-audit.json", "pages/audit.html"} < {file.path for file in read_manifest(out).files}
+    assert not [file for file in read_manifest(out).files if file.path.startswith("a/")]
+    (out / "a" / "note.txt").write_text("new")
+    (out / "pages" / "more.txt").write_text("new")
+    assert check_run(out, 2**20).problems == {}
+    (out / "pages" / "audit.html").write_text("other")
+    assert set(check_run(out, 2**20).problems) == {"pages/audit.html"}

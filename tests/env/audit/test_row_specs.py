@@ -295,3 +295,19 @@ def test_the_spec_of_a_row_is_chosen_by_its_key(tmp_path):
     spec = f"by('kind', {{'sum': {TOTALS}, 'judged': rubric('openai:https://api.openai.com/v1#gpt-4o', rubric=['a'])}})"
     of_file, (of_row,) = audited(write(tmp_path, row(kind="sum")), spec=spec)
     assert (of_file["judge"], of_row["oracle"]) == ("pass", "pass")
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_grading_that_does_not_end_is_stopped_and_the_other_rows_go_on(tmp_path):
+    (tmp_path / "endless.py").write_text(
+        "from verikit.types import Score\nfrom verikit.workspaces.grading import WorkspaceVerifier\n\n\n"
+        "class Endless(WorkspaceVerifier):\n"
+        "    name = 'endless'\n\n    def check(self, workspace, sample):\n        while sample.id == 't1':\n"
+        "            pass\n        return Score(0.0, reason='no')\n\n\ngrade = Endless()\n"
+    )
+    file = write(tmp_path, row(), row(id="t2", prompt="Another."))
+    _, first, second = audit_tasks(file, run=True, seconds=4, spec=f"{tmp_path}/endless.py:grade")
+    assert {(one.status, one.needs) for name, one in first.checks.items() if name in ("oracle", "nop", "replay")} == {
+        ("not_run", "more time: a grading took longer than 4 s (--seconds)")
+    }
+    assert second.checks["oracle"].status == "fail", second.checks["oracle"]

@@ -56,10 +56,12 @@ def _grading(tree: ast.Module, path: str) -> set[int]:
     """The identities of nodes in functions and classes that speak of grading."""
     found: set[int] = set()
     of_file = _GRADES.search(path.rpartition("/")[2]) is not None
+    if of_file:
+        return {id(one) for one in ast.walk(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             told = ast.unparse(node) if not isinstance(node, ast.ClassDef) else node.name
-            if of_file or _GRADES.search(told):
+            if _GRADES.search(told):
                 found |= {id(one) for one in ast.walk(node)}
     return found
 
@@ -163,14 +165,26 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
         return None
 
 
+def _served(value: Any, name: Any, path: str, text: str) -> Iterator[EnvFinding]:
+    """The model behind a server that a configuration calls its judge."""
+    entry = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
+    for key, held, _ in walked(entry):
+        if key in ("openai_model", "model") and isinstance(held, str):
+            yield from model_findings(held, place(path, text, key))
+
+
 def _config(path: str, text: str, value: Any) -> Iterator[EnvFinding]:
     """Judges of a NeMo-Gym configuration."""
     for key, held, holder in walked(value):
         if holder.get("should_use_judge") is False:
             continue
         where = place(path, text, key)
-        if key == "judge_model_server" and isinstance(held, Mapping) and held.get("name") == POLICY:
-            yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
+        if key == "judge_model_server" and isinstance(held, Mapping):
+            name = held.get("name")
+            if name == POLICY:
+                yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
+            else:
+                yield from _served(value, name, path, text)
         elif key == "judge_responses_create_params" and isinstance(held, Mapping):
             yield from _warm(held.get("temperature"), where)
         elif key in ("judge_model", "judge_model_name") and isinstance(held, str):

@@ -10,7 +10,7 @@ from verikit.env.audit.formats.code import PythonCode, code_of, reached
 from verikit.env.audit.formats.documents import Unread, place, walked, yaml_document
 from verikit.env.audit.formats.judges import check_judges
 from verikit.env.audit.formats.row_checks import alike_rows, reached_rows
-from verikit.env.audit.formats.rows import EnvRow, env_row, json_rows, prompt_of
+from verikit.env.audit.formats.rows import EnvRow, env_row, json_rows, prompt_of, split_of
 from verikit.env.audit.formats.shared import data_pins, package_pins
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.schema import linked_outside
@@ -61,11 +61,11 @@ def _server(task: AuditedTask, path: str, text: str, value: Any) -> Iterator[Env
     if not isinstance(value, Mapping):
         yield EnvFinding("wrong", "it is not a mapping", shown(path))
         return
-    for entry in _entries(value):
+    for entry in entries_of(value):
         yield from _entry(task, path, text, entry)
 
 
-def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
+def entries_of(value: Any) -> Iterator[Mapping[str, Any]]:
     """The settings of each server."""
     for key, held, _ in walked(value):
         if key == "resources_servers" and isinstance(held, Mapping):
@@ -169,8 +169,13 @@ def rows_of(task: AuditedTask) -> tuple[list[EnvRow], list[str]]:
             if isinstance(row, ValueError):
                 undecided.append(f"the row {shown(path)}:{number} ({row})")
             elif prompt_of(row):
-                found.append(env_row(row, f"{shown(path)}:{number}", splits.get(path, "")))
+                found.append(env_row(row, f"{shown(path)}:{number}", splits.get(path, "") or _named_split(path)))
     return found, undecided
+
+
+def _named_split(path: str) -> str:
+    """The split that the name of a data file has. Examples belong to none."""
+    return "" if "example" in path else split_of(path.removeprefix("data/"))
 
 
 def _splits(task: AuditedTask) -> dict[str, str]:
@@ -188,7 +193,9 @@ def _splits(task: AuditedTask) -> dict[str, str]:
 def grader_code(task: AuditedTask) -> PythonCode:
     """The Python files that the entry points reach."""
     configs, _, _ = configs_of(task)
-    found = [point for _, value in configs.values() for entry in _entries(value) if (point := entry.get("entrypoint"))]
+    found = [
+        point for _, value in configs.values() for entry in entries_of(value) if (point := entry.get("entrypoint"))
+    ]
     return reached(code_of(task), {"app.py", *(one for one in found if isinstance(one, str))})
 
 

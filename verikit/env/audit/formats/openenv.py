@@ -12,7 +12,7 @@ from verikit.env.audit.formats.code import PythonCode, code_of, reached
 from verikit.env.audit.formats.documents import Unread, inner, place, project, yaml_document
 from verikit.env.audit.formats.row_checks import alike_rows, reached_rows
 from verikit.env.audit.formats.rows import literal_rows
-from verikit.env.audit.formats.shared import data_pins, package_pins, shown_answers
+from verikit.env.audit.formats.shared import data_pins, package_pins, shown_answers, shown_columns
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.schema import linked_outside
 from verikit.env.audit.task import AuditedTask
@@ -164,7 +164,7 @@ def check_openenv_reach(task: AuditedTask) -> CheckRecord:
     """Answers in what `reset` returns, and in the prompts of tasks that the code has."""
     code = grader_code(task)
     rows = list(literal_rows(code))
-    findings = [*shown_answers(code), *reached_rows(rows)]
+    findings = [*shown_answers(code), *shown_columns(code), *reached_rows(rows)]
     return judged(
         findings, [f"Python that can be parsed in {shown(path)} ({why})" for path, why in code.broken.items()]
     )

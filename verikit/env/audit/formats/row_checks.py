@@ -23,7 +23,7 @@ SHORT = 6.0
 """Bits of a value that counts in a hidden comment."""
 _ANNOUNCES = re.compile(
     r"\b(?:answer|solution|gold(?: answer)?|ground[ _-]?truth|key|hint"
-    r"|(?:expected|correct|reference|right|true)(?:[ _-](?:output|answer|value|result|label|response))?)"
+    r"|(?:expected|correct|reference|right|true)(?:[ _-][a-z]{1,20})?)"
     r"(?:\s{1,3}(?:here|to this|for (?:this|reference)))?\s{0,3}(?:is|=|:)\s{0,3}(?:\\boxed\{|[\"'`*(\[{$<]){0,3}",
     re.IGNORECASE,
 )

@@ -27,6 +27,8 @@ MAX_LINE = 2**22
 """Characters of a row."""
 MAX_MADE = 4000
 """Characters of a solution's file that counts as an expected value."""
+MIN_WORDS = 4
+"""Words of a string that counts as a question without a key."""
 _PROMPTS = ("prompt", "question", "problem", "instruction", "messages", "input", "query")
 _GOLDS = (*GOLDS, *(name for name in MORE_GOLDS if name != "text"), "gold", "expected", "target", "ground_truth")
 _NAMES = frozenset(
@@ -165,7 +167,7 @@ def literal_rows(code: PythonCode) -> Iterator[EnvRow]:
                 continue
             split = split_of(names.get(id(node), ""))
             for element in node.elts[:MAX_ROWS]:
-                row = _mapping(element)
+                row = _mapping(element) or _pair(element)
                 if row and prompt_of(row):
                     yield env_row(row, f"{shown(path)}:{element.lineno}", split)
 
@@ -187,6 +189,15 @@ def _name(node: ast.AST) -> str:
         return node.arg or ""
     target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def _pair(node: ast.expr) -> dict[str, Any]:
+    """A question with its answer as a tuple or list of two constants; empty for anything else."""
+    told = node.elts if isinstance(node, ast.Tuple | ast.List) else []
+    values = [one.value for one in told if isinstance(one, ast.Constant)]
+    if len(values) != 2 or len(told) != 2 or not isinstance(values[0], str) or len(values[0].split()) < MIN_WORDS:
+        return {}
+    return {"question": values[0], "answer": values[1]}
 
 
 def _mapping(node: ast.expr) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from verikit.env.audit.formats.code import PythonCode, dotted, keyword
 from verikit.env.audit.formats.documents import inner, place, project
+from verikit.env.audit.formats.flow import Function, ModelValues, model_values, own_nodes
 from verikit.env.audit.pins import dockerfile_pins, is_pinned, requirement_pins
 from verikit.env.audit.records import EnvFinding
 from verikit.env.audit.task import AuditedTask
@@ -141,6 +142,45 @@ def shown_answers(code: PythonCode) -> Iterator[EnvFinding]:
                     elif any(_is_answer(one) for one in _shown_parts(value)) and name not in ("done", "reward"):
                         where = f"{shown(path)}:{value.lineno}"
                         yield EnvFinding("observation", f"reset returns the answer in {shown(name)}", where)
+
+
+def shown_columns(code: PythonCode) -> Iterator[EnvFinding]:
+    """Observations of `reset` with the column of a table that the action is compared with, next to another column.
+
+    `ROWS[i][0]` is the question, `ROWS[i][1]` the answer: `step` compares the second with the action.
+    """
+    values = model_values(code)
+    compared = {ast.dump(one) for _, function in values.functions for one in _compared(function, values)}
+    for path, function in values.functions:
+        if compared and getattr(function, "name", "") in ("reset", "reset_async"):
+            for call in filter(_is_observation, ast.walk(function)):
+                answer = _answer_column(call, compared)
+                if answer is not None:
+                    what = f"reset returns {shown(ast.unparse(answer)[:80])}, which the action is compared with"
+                    yield EnvFinding("observation", what, f"{shown(path)}:{answer.lineno}")
+
+
+def _is_observation(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2].endswith("Observation")
+
+
+def _answer_column(call: ast.Call, compared: set[str]) -> ast.Subscript | None:
+    """The column among others that the action is compared with."""
+    columns = [one for _, value in _observed(call) for one in _shown_parts(value) if _is_column(one)]
+    answers = [one for one in columns if ast.dump(one) in compared]
+    return answers[0] if answers and any(ast.dump(one) not in compared for one in columns) else None
+
+
+def _compared(function: Function, values: ModelValues) -> Iterator[ast.expr]:
+    """Columns that a function compares with a value of the model's."""
+    for node in own_nodes(function):
+        sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if any(values.has(side, function) for side in sides):
+            yield from (one for side in sides for one in ast.walk(side) if _is_column(one))
+
+
+def _is_column(node: ast.AST) -> TypeGuard[ast.Subscript]:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
 
 
 def _observed(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

@@ -75,12 +75,16 @@ def _loader(task: AuditedTask, code: PythonCode, name: str) -> Iterator[EnvFindi
 
 
 def _has_taskset(code: PythonCode) -> bool:
-    """Whether a class is a taskset or a harness of verifiers' version 1."""
-    ends = ("Taskset", "Harness", "Env", "Judge")
+    """Whether a class is a taskset or a harness of verifiers' version 1.
+
+    `Env` is version 1's class. The older `SingleTurnEnv` and `MultiTurnEnv` need a `load_environment`.
+    """
+    ends = ("Taskset", "Harness", "Judge")
     for _, node in code.nodes():
         if isinstance(node, ast.ClassDef):
             bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
-            if any(dotted(base).rpartition(".")[2].endswith(ends) for base in bases):
+            names = [dotted(base).rpartition(".")[2] for base in bases]
+            if any(name == "Env" or name.endswith(ends) for name in names):
                 return True
     return False
 

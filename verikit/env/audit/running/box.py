@@ -13,6 +13,7 @@ from typing import Any
 from verikit.env.audit.running import clock
 from verikit.env.audit.running.stand_ins import STAND_INS
 from verikit.errors import SandboxUnavailable
+from verikit.helper import Helper
 from verikit.sandbox.local import LocalSandbox
 from verikit.sandbox.types import RunLimits, RunResult
 from verikit.verifiers.patch.runs import PYTHON, job_packages, tools_of
@@ -89,9 +90,12 @@ class TaskBox:
         self._box = LocalSandbox(workers=1)
         self._clock: bytes | None = None
         self._tools, _ = tools_of("")
+        self.helper = Helper(workers=1, memory_mb=None, preload=("verikit.env.audit.running.row_runs",))
+        """Grades rows in a process that can be ended."""
 
     def close(self) -> None:
         """End every process."""
+        self.helper.close()
         self._box.close()
 
     def clock(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -29,11 +30,29 @@ def _python_literals(text: str) -> Iterator[tuple[int, str]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in islice(ast.walk(tree), MAX_NODES):
+        yield from _pairs(node)
         holder = node if isinstance(node, ast.Compare) or _called(node) in ("startswith", "endswith") else None
         for one in islice(ast.walk(holder), 60) if holder else ():
             told = constant_text(one)
             if told is not None and isinstance(one, ast.Constant):
                 yield one.lineno, told
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """A key with the value that it is compared with, as JSON: `data.get("status") == "done"`."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.Is):
+        return
+    key, right = _key(node.left), node.comparators[0]
+    if key and isinstance(right, ast.Constant) and constant_text(right) is not None:
+        yield node.lineno, json.dumps({key: right.value})
+
+
+def _key(node: ast.expr) -> str:
+    """The key of `data["key"]` or `data.get("key")`; empty for anything else."""
+    held = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and _called(node) == "get" and node.args:
+        held = node.args[0]
+    return (constant_text(held) or "") if isinstance(held, ast.Constant) and isinstance(held.value, str) else ""
 
 
 def _called(node: ast.AST) -> str:

@@ -14,8 +14,10 @@ from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
 
 MAX_OUTPUTS, MAX_LITERALS, MAX_LITERAL = 6, 24, 200
-_STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "order", "sorted", "format")
+_STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "format")
 """Words of an instruction that make the form of an output part of the task."""
+_ORDERED = ("order", "sorted")
+"""Words that make the order of a JSON output's keys part of the task."""
 _KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
 
 
@@ -111,6 +113,8 @@ def check_honest(rehearsal: Rehearsal, found: RunFindings) -> None:
     outputs = [path for path in output_names(rehearsal) if solved[path].content not in given]
     for path in outputs[:MAX_OUTPUTS]:
         for kind, words, content in harmless_forms(path, solved[path].content):
+            if kind == "json" and any(word in asked for word in _ORDERED):
+                continue
             graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, {words}")
             forms += 1
             found.undecided.append(graded.needs)

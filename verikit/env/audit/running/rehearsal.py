@@ -45,6 +45,8 @@ class GradedRun:
     run: BoxRun
     needs: str = ""
     """The missing requirement, if that is why there is no reward."""
+    floor: float = 0.0
+    """The largest reward of work that was not done."""
 
     @property
     def value(self) -> float | None:

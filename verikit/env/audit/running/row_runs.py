@@ -1,7 +1,7 @@
 """A row rehearsed: its spec grades the files of its key `oracle`, undone work and forged files.
 
-The agent's folder is `/app`, as in a Harbor task written from the row. verikit grades in its own process: the verifiers
-read hostile files in the sandbox. They get no completion and no steps.
+The agent's folder is `/app`, as in a Harbor task written from the row. verikit grades in another process, which
+`--seconds` ends. The verifiers read hostile files in the sandbox. They get no completion and no steps.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import tarfile
 import time
 from base64 import b64encode
@@ -22,6 +23,7 @@ from typing import Any
 from verikit.adapters.harbor import ORACLE, whole_tree
 from verikit.adapters.harbor_grader import WORK
 from verikit.adapters.reward import gold_of
+from verikit.base import Verifier
 from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec
 from verikit.env.audit.formats.spec_looks import specs_of
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
@@ -31,7 +33,7 @@ from verikit.env.audit.running.rehearsal import USUAL, GradedRun, Rehearsal, Reh
 from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
-from verikit.errors import SchemaError, WorkspaceError
+from verikit.errors import HelperTimeout, SchemaError, WorkspaceError
 from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
@@ -187,7 +189,12 @@ class RowRehearsal(Rehearsal):
         if self.needs:
             return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
         start = time.monotonic()
-        score = self._score(files)
+        try:
+            score = self._score(files)
+        except HelperTimeout:
+            # each other grading may take as long, so the row's other checks are not run
+            self.needs.append(f"more time: a grading took longer than {self.limits.seconds:g} s (--seconds)")
+            return GradedRun(WrittenReward(), BoxRun("wall", seconds=time.monotonic() - start), self.needs[-1])
         run = BoxRun("exit" if score.scored else "unscored", text=score.reason, seconds=time.monotonic() - start)
         missing = not score.scored and (score.status == "timeout" or not self._grades())
         return GradedRun(WrittenReward(score.value), run, f"a value ({score.reason[:200]})" if missing else "")
@@ -205,9 +212,33 @@ class RowRehearsal(Rehearsal):
         workspace = TaskWorkspace(left, os.path.join(self.task.root, *self.task.within))
         meta = {key: value for key, value in self.row.meta.items() if key not in (WORKSPACE, ORACLE, CHECKS)}
         sample = Sample(self.row.prompt, "", gold_of(self.row.answer), self.row.id, meta, workspace=workspace)
-        # options of the row may be specs
-        with nullcontext() if self.spec.given else allowed(OWN):
-            return self.spec.verifier.score([sample])[0]
+        if not self._pickles():
+            return graded_here(self.spec.verifier, sample, self.spec.given)
+        told = self.box.helper.call(
+            "verikit.env.audit.running.row_runs:graded_row", self.spec.verifier, sample, self.spec.given,
+            timeout=self.limits.seconds,
+        )  # fmt: skip
+        return Score(told["value"], told["status"], told["reason"])
+
+    def _pickles(self) -> bool:
+        """Whether another process can grade. It is ended if it takes too long."""
+        try:
+            pickle.dumps(self.spec.verifier)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return False
+        return True
+
+
+def graded_row(verifier: Verifier, sample: Sample, given: bool) -> dict[str, Any]:
+    """A score as plain data, computed in a helper process."""
+    score = graded_here(verifier, sample, given)
+    return {"value": score.value, "status": score.status, "reason": score.reason}
+
+
+def graded_here(verifier: Verifier, sample: Sample, given: bool) -> Score:
+    """The score of a row. Options of the row may be specs, and a spec of its author names no code."""
+    with nullcontext() if given else allowed(OWN):
+        return verifier.score([sample])[0]
 
 
 def _packed(files: Files, folders: list[str]) -> bytes:

@@ -12,6 +12,7 @@ from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
 from verikit.env.audit.running.findings import SOLUTION, TESTS, RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
+from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
 from verikit.env.audit.running.row_runs import RowRehearsal, RowTask, check_row_replay, undecided
@@ -45,6 +46,14 @@ ROW_LOOKS: Mapping[str, Look] = {
     "resources": undecided("a declared time or memory, which rows don't have"),
 }
 """The running checks of rows."""
+PACKAGE_LOOKS: Mapping[str, Look] = {
+    **{name: look for name, look in LOOKS.items() if name not in ("honest", "resources")},
+    "oracle": check_replies,
+    "honest": undecided("outputs in several forms: a reply is compared as it is"),
+    "resources": undecided("a declared time or memory, which these environments don't have"),
+}
+"""The running checks of verifiers packages and NeMo-Gym servers."""
+_IN_PACKAGES = {TESTS: "the environment's grader", SOLUTION: "the expected values"}
 _IN_ROWS = {TESTS: "the spec", SOLUTION: ORACLE}
 """Places in a row instead of scripts."""
 _OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
@@ -94,6 +103,14 @@ class RunningChecks:
         """The record of each running check on a row."""
         for name, record in self._every(lambda box: [RowRehearsal.of(row, box, self._limits)], ROW_LOOKS):
             findings = (replace(one, where=_IN_ROWS.get(one.where, one.where)) for one in record.findings)
+            yield name, replace(record, findings=tuple(findings))
+
+    def check_package(self, task: AuditedTask, form: str) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a verifiers package or a NeMo-Gym server."""
+        for name, record in self._every(
+            lambda box: [PackageRehearsal.of(task, form, box, self._limits)], PACKAGE_LOOKS
+        ):
+            findings = (replace(one, where=_IN_PACKAGES.get(one.where, one.where)) for one in record.findings)
             yield name, replace(record, findings=tuple(findings))
 
     def _every(

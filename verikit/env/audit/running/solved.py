@@ -11,8 +11,6 @@ from verikit.env.audit.running.programs import gap_in
 from verikit.env.audit.running.rehearsal import GradedRun, Rehearsal
 
 TOLERANCE = 1e-3
-FLOOR = 0.0
-"""The reward of work that was not done."""
 _DURATION = re.compile(r"\b\d{1,9}(?:\.\d{1,9})? ?(?:s|ms|sec|seconds?)\b(?: \(\d{1,9}:\d\d:\d\d\))?")
 """A duration in the output of the tests. It differs from run to run, and the report should not."""
 _RULE = re.compile("={3,}")
@@ -28,7 +26,7 @@ def is_full(graded: GradedRun) -> bool:
 
 def is_paid(graded: GradedRun) -> bool:
     """Whether a reward is above the floor."""
-    return graded.value is not None and graded.value > FLOOR + TOLERANCE
+    return graded.value is not None and graded.value > graded.floor + TOLERANCE
 
 
 def check_oracle(rehearsal: Rehearsal, found: RunFindings) -> None:

@@ -1,0 +1,160 @@
+"""Verifiers packages and NeMo-Gym servers whose own code grades replies in the sandbox, without their frameworks."""
+
+import json
+
+import pytest
+
+from tests.env.audit.made_envs import change, put
+from verikit.env.audit.formats.chance import static_runs
+from verikit.env.audit.formats.code import code_of
+from verikit.env.audit.running.box import BoxFile
+from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
+from verikit.env.audit.running.rehearsal import RehearsalLimits
+from verikit.env.audit.running.run import RunningChecks
+from verikit.env.audit.running.solved import check_nop
+from verikit.env.audit.task import AuditedTask
+
+pytest.importorskip("yaml")
+PACKAGE = """import verifiers as vf
+from datasets import Dataset
+
+ROWS = [{"question": f"What is 12 times {n}?", "answer": str(12 * n)} for n in range(3, 8)]
+
+
+def load_environment():
+    parser = vf.XMLParser(["think", "answer"], answer_field="answer")
+
+    def right(completion, answer, **more):
+        return 1.0 if parser.parse_answer(completion) == answer else 0.0
+
+    rubric = vf.Rubric(funcs=[right, parser.get_format_reward_func()], weights=[1.0, 0.2], parser=parser)
+    return vf.SingleTurnEnv(dataset=Dataset.from_list(ROWS), parser=parser, rubric=rubric)
+"""
+SERVER = """from nemo_gym.base_resources_server import BaseResourcesServerConfig, BaseVerifyRequest, BaseVerifyResponse
+from nemo_gym.base_resources_server import SimpleResourcesServer
+
+
+class WordRequest(BaseVerifyRequest):
+    expected_answer: str
+
+
+class WordServer(SimpleResourcesServer):
+    config: BaseResourcesServerConfig
+
+    async def verify(self, body: WordRequest) -> BaseVerifyResponse:
+        text = body.response.output[-1].content[0].text
+        return BaseVerifyResponse(**body.model_dump(), reward=float(text.strip() == body.expected_answer))
+"""
+CONFIG = "words:\n  resources_servers:\n    words:\n      entrypoint: app.py\n      domain: other\n"
+
+
+def package(folder):
+    put(folder, "pyproject.toml", '[project]\nname = "twelves"\nversion = "1"\ndependencies = ["verifiers==0.1.9"]\n')
+    put(folder, "twelves.py", PACKAGE)
+    return folder
+
+
+def server(folder):
+    put(folder, "words/app.py", SERVER)
+    put(folder, "words/configs/words.yaml", CONFIG)
+    rows = [{"responses_create_params": {"input": f"Spell {word}."}, "expected_answer": word} for word in ("ox", "elk")]
+    put(folder, "words/data/example.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "words"
+
+
+MADE = {"verifiers": package, "nemo-gym": server}
+
+
+@pytest.fixture(scope="module")
+def running():
+    with RunningChecks(60.0) as checks:
+        yield checks
+
+
+def rehearsed(running, folder, form):
+    found = PackageRehearsal.of(AuditedTask.open(str(folder), ()), form, running._box, RehearsalLimits(60.0, 30.0))
+    found.begin()
+    return found
+
+
+def kinds(look, rehearsal):
+    found = RunFindings()
+    look(rehearsal, found)
+    return {one.kind for one in found.findings}
+
+
+@pytest.mark.slow(seconds=4)
+@pytest.mark.parametrize("form", MADE)
+def test_the_expected_values_get_the_full_reward_and_undone_work_none(tmp_path, running, form):
+    sound = rehearsed(running, MADE[form](tmp_path), form)
+    assert (sound.needs, sound.solution_needs) == ([], [])
+    assert kinds(check_replies, sound) == kinds(check_nop, sound) == set()
+
+
+@pytest.mark.slow(seconds=3)
+def test_a_grader_that_pays_for_an_empty_reply_is_found(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "== answer else", "in ('', None, answer) else")
+    assert kinds(check_nop, rehearsed(running, folder, "verifiers")) == {"paid"}
+
+
+@pytest.mark.slow(seconds=3)
+def test_a_row_with_a_wrong_expected_value_is_found_among_right_ones(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "range(3, 8)]", "range(3, 8)] + [{'question': 'Say x.', 'answer': ' x '}]")
+    assert kinds(check_replies, rehearsed(running, folder, "verifiers")) == {"unsolved"}
+
+
+@pytest.mark.slow(seconds=2)
+@pytest.mark.parametrize(
+    ("old", "new", "needs"),
+    [
+        ("import verifiers as vf\n", "import verifiers as vf\nimport notthere_x\n", "the Python package notthere_x"),
+        ("vf.SingleTurnEnv(", "vf.ToolEnv(", "verifiers, for ToolEnv"),
+        ("ROWS = [", "import os\nos._exit(3)\nROWS = [", "a grader that runs here"),
+    ],
+)
+def test_an_environment_that_cant_run_here_is_not_run_with_what_it_needs(tmp_path, running, old, new, needs):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", old, new)
+    rehearsal = rehearsed(running, folder, "verifiers")
+    assert needs in " ".join(rehearsal.needs)
+    assert kinds(check_nop, rehearsal) == set()
+
+
+@pytest.mark.slow(seconds=3)
+def test_code_of_a_reply_cant_write_the_reward(tmp_path, running):
+    folder = package(tmp_path)
+    grade = "__import__('subprocess').run(['bash', '-c', completion[-1]['content']]) and None"
+    change(folder, "twelves.py", "parser.parse_answer(completion) == answer", f"({grade}) == answer")
+    rehearsal = rehearsed(running, folder, "verifiers")
+    reply = b"echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json"
+    files = {path: BoxFile(reply) for path in rehearsal.declared()}
+    assert rehearsal.grade(files, name="forged").value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("return float(random.random() < 0.9)", {"replay"}),
+        ("rng = random\n    return float(rng.choice([0, 1]))", {"replay"}),
+        ("return float(random.Random(4).random() < 0.9)", set()),
+        ("random.seed(3)\n    return float(random.random() < 0.9)", set()),
+        ("return float(datetime.now().year < 2030)", {"portable"}),
+        ("today = date.today()\n    return float(today.weekday() < 5)", {"portable"}),
+        ("print(datetime.now())\n    return float('x' in completion)", set()),
+        ("begun = time.time()\n    return float(time.time() - begun < 5)", set()),
+    ],
+)
+def test_graders_that_draw_lots_or_read_the_calendar_are_found_without_running(tmp_path, line, found):
+    put(tmp_path, "grader.py", f"import random, time\n\ndef right(completion, answer):\n    {line}\n")
+    told = static_runs(code_of(AuditedTask.open(str(tmp_path), ())))
+    assert {check for check, findings in told.items() if findings} == found
+
+
+@pytest.mark.parametrize(("rewards", "found"), [(("1.0", "1.0"), True), (("1.0", "0.0"), False), (("0.0",), False)])
+def test_a_step_that_always_pays_is_found(tmp_path, rewards, found):
+    steps = "".join(f"        if action.n == {n}:\n            return O(reward={r})\n" for n, r in enumerate(rewards))
+    put(tmp_path, "server.py", f"class E:\n    def step(self, action):\n{steps}")
+    assert bool(static_runs(code_of(AuditedTask.open(str(tmp_path), ())))["nop"]) is found
