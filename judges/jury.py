@@ -54,13 +54,14 @@ class Jury(Verifier, Comparer):
         if self.rule == "mean":
             return Comparison(fmean(known), f"mean of {len(votes)} judges", orders, usage=usage)
         wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
-        needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
-        side = TIE
-        if wins >= needed:
-            side = 1.0
-        elif losses >= needed:
-            side = 0.0
+        side = self._decided(wins, losses, len(votes))
         return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", orders, usage=usage)
+
+    def _decided(self, wins: int, losses: int, votes: int) -> float:
+        needed = votes if self.rule == "minimum" else votes // 2 + 1
+        if wins >= needed:
+            return 1.0
+        return 0.0 if losses >= needed else TIE
 
 
 @dataclass(frozen=True)

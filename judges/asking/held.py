@@ -32,11 +32,14 @@ def generate(
     Returns:
         The generations, and for each whether its text was constrained.
     """
-    holds = bool(requests and choices) and "choice" in engine.structured
-    form = Structured(choice=tuple(choices)) if holds else None
-    generations = engine.generate([replace(request, structured=form) for request in requests]) if requests else []
-    held = [holds] * len(requests)
-    refused = [i for i, generation in enumerate(generations) if holds and _refuses(generation)]
+    if not requests:
+        return [], []
+    if not choices or "choice" not in engine.structured:
+        return engine.generate([replace(request, structured=None) for request in requests]), [False] * len(requests)
+    form = Structured(choice=tuple(choices))
+    generations = engine.generate([replace(request, structured=form) for request in requests])
+    held = [True] * len(requests)
+    refused = [i for i, generation in enumerate(generations) if _refuses(generation)]
     if refused:
         tell_refused(engine, generations[refused[0]], "asked without")
         for i, generation in zip(refused, engine.generate([requests[i] for i in refused]), strict=True):

@@ -68,13 +68,13 @@ def mean_of_askings(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
     if len(verdicts) == 1:
         return verdicts[0]
     usage = added(*(verdict.usage for verdict in verdicts))
-    known = [verdict for verdict in verdicts if verdict.value is not None]
+    known = [(float(verdict.value), verdict) for verdict in verdicts if verdict.value is not None]
     failures = [verdict for verdict in verdicts if isinstance(verdict.error, EngineError)]
     if failures or not known:
         return replace((failures or verdicts)[0], usage=usage)
-    value = fmean(float(verdict.value or 0.0) for verdict in known)
-    nearest = min(known, key=lambda verdict: abs(float(verdict.value or 0.0) - value))
-    return replace(nearest, value=value, reply="\n\n".join(verdict.reply for verdict in known), usage=usage)
+    mean = fmean(value for value, _ in known)
+    _, nearest = min(known, key=lambda pair: abs(pair[0] - mean))
+    return replace(nearest, value=mean, reply="\n\n".join(verdict.reply for _, verdict in known), usage=usage)
 
 
 def mean_of_criteria(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:

@@ -6,6 +6,7 @@ data) show in the same metric. It is how much more often a judge prefers that mo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -59,14 +60,13 @@ def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> O
     """
     if judge not in runs:
         raise UsageError(f"run {judge!r} not found", hint=f"one of {', '.join(runs)}")
-    others = [run for name, run in runs.items() if name != judge]
-    by_prompt: dict[str, list[float]] = {}
-    for key, models in runs[judge].models.items():
-        beside = [run.values[key] for run in others if key in run.values]
-        if model in models and key in runs[judge].values and beside:
+    run, others = runs[judge], [other.values for name, other in runs.items() if name != judge]
+    by_prompt: dict[str, list[float]] = defaultdict(list)
+    for key, models in run.models.items():
+        beside = [values[key] for values in others if key in values]
+        if model in models and key in run.values and beside:
             sign = 1 if models[0] == model else -1
-            by_prompt.setdefault(key[0], []).append(sign * (runs[judge].values[key] - fmean(beside)))
+            by_prompt[key[0]].append(sign * (run.values[key] - fmean(beside)))
     if not by_prompt:
         raise UsageError(f"{judge} and another judge share no comparison with {model!r}")
-    values = [fmean(some) for some in by_prompt.values()]
-    return OwnPreference(judge, model, mean_interval(values, bounds=(-1.0, 1.0)))
+    return OwnPreference(judge, model, mean_interval(list(map(fmean, by_prompt.values())), bounds=(-1.0, 1.0)))

@@ -216,20 +216,24 @@ def _compared(
     questions: Sequence[JudgedCandidates], before: Mapping[int, float], after: Mapping[int, float]
 ) -> dict[str, Any]:
     """The ranking by all proposed criteria, one point each, beside the ranking by the rubric, on the same questions."""
-    outcomes = []
-    for name, weights in (("all, one point each", before), ("the rubric", after)):
-        ranked = [(question.id, ranking_accuracy(question, weights)) for question in questions]
-        by_id: dict[str, list[float]] = {}
-        for id, share in ranked:
-            if share is not None:
-                by_id.setdefault(id, []).append(share)
-        values = {id: fmean(shares) for id, shares in by_id.items()}
-        outcomes.append((name, Outcomes("", name, values, {id: id for id in values})))
+    rankings = (("all, one point each", before), ("the rubric", after))
+    first, second = (_accuracies(questions, name, weights) for name, weights in rankings)
     found: dict[str, Any] = {
-        name: mean_interval(ranking.values.values()).as_row() if ranking.values and weights else None
-        for (name, ranking), weights in zip(outcomes, (before, after), strict=True)
+        outcomes.metric: mean_interval(outcomes.values.values()).as_row() if outcomes.values and weights else None
+        for outcomes, weights in ((first, before), (second, after))
     }
-    change = paired_difference(outcomes[0][1], outcomes[1][1]) if after else None
+    change = paired_difference(first, second) if after else None
     if change is not None:
         found["difference"] = {"value": change.value, "low": change.low, "high": change.high, "p": change.p}
     return found
+
+
+def _accuracies(questions: Sequence[JudgedCandidates], name: str, weights: Mapping[int, float]) -> Outcomes:
+    """The share of a question's pairs that the weights rank rightly. Candidates of one question count once."""
+    by_id: dict[str, list[float]] = {}
+    for question in questions:
+        share = ranking_accuracy(question, weights)
+        if share is not None:
+            by_id.setdefault(question.id, []).append(share)
+    values = {id: fmean(shares) for id, shares in by_id.items()}
+    return Outcomes("", name, values, {id: id for id in values})
