@@ -142,17 +142,17 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     given = meta.pop(WORKSPACE, None) or {}
     meta |= {key: value for key, value in meta_of(reply).items() if key != WORKSPACE}
     conversation = meta.pop("conversation", None)
-    prompt: Prompt = json.loads(conversation) if conversation else doc["question"]
-    if turns := meta.get("turns"):
-        prompt = _asked(turns, reply)
+    prompt = _prompt(doc["question"], conversation, meta.get("turns"), reply)
     golds = list(doc["answer"]) or None
     return Sample(
         prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(given, reply)
     )
 
 
-def _asked(turns: Sequence[str], reply: str) -> list[Message]:
-    """The questions of a document with several, and the replies to all but the last one."""
+def _prompt(question: str, conversation: str | None, turns: Sequence[str] | None, reply: str) -> Prompt:
+    """The question, or the conversation before the reply. `turns` are questions, each asked after the reply before."""
+    if not turns:
+        return json.loads(conversation) if conversation else question
     replies = reply.turns if isinstance(reply, TurnReplies) else ()
     prompt = [Message(role="user", content=turns[0])]
     for answered, asked in zip(replies, turns[1:], strict=False):

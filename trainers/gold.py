@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from statistics import NormalDist, fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,9 +104,9 @@ class GoldWatch:
         found = [row for row in self._now if row is not None]
         if found:
             return {GOLD: fmean(row.gold for row in found), REWARD: fmean(row.reward for row in found)}
-        reasons = [each.reason for row in scores for pair in row for each in pair if each.value is None]
-        if reasons:
-            raise TrainerError(f"run.gold scored no completion of the held-out rows: {reasons[0]}")
+        for each in chain.from_iterable(chain.from_iterable(scores)):
+            if each.value is None:
+                raise TrainerError(f"run.gold scored no completion of the held-out rows: {each.reason}")
         return {}  # the engine failed, which the trainer reports
 
     def watch(self, learner: Learner, step: int) -> str:

@@ -34,12 +34,11 @@ def generate(
     """
     if not requests:
         return [], []
-    if not choices or "choice" not in engine.structured:
-        return engine.generate([replace(request, structured=None) for request in requests]), [False] * len(requests)
-    form = Structured(choice=tuple(choices))
+    holds = bool(choices) and "choice" in engine.structured
+    form = Structured(choice=tuple(choices)) if holds else None
     generations = engine.generate([replace(request, structured=form) for request in requests])
-    held = [True] * len(requests)
-    refused = [i for i, generation in enumerate(generations) if _refuses(generation)]
+    held = [holds] * len(requests)
+    refused = _refused(generations) if holds else []
     if refused:
         tell_refused(engine, generations[refused[0]], "asked without")
         for i, generation in zip(refused, engine.generate([requests[i] for i in refused]), strict=True):
@@ -82,6 +81,10 @@ def _unwrapped(output: Output) -> Output:
     except (ValueError, TypeError, KeyError, RecursionError):
         return output
     return replace(output, text=said) if isinstance(said, str) else output
+
+
+def _refused(generations: Sequence[Generation]) -> list[int]:
+    return [i for i, generation in enumerate(generations) if _refuses(generation)]
 
 
 def _refuses(generation: Generation) -> bool:

@@ -8,7 +8,6 @@ probability of at most 5 % (Bonferroni).
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,10 +66,12 @@ def fit_limits(run: RunVerdicts, labels: Mapping[Key, Label], target: float) -> 
     low, high = _side(rejects, target), _side(accepts, target)
     if high is not None:
         high = SideLimit(-high.limit, high.labels, high.agreement)
-    least = math.inf if high is None else high.limit
-    most = -math.inf if low is None else low.limit
-    clear = sum(value <= most or value >= least for value in run.raw.values())
+    clear = sum(_is_clear(value, low, high) for value in run.raw.values())
     return CascadeLimits(target, low, high, clear, len(run.raw) + run.unscored)
+
+
+def _is_clear(value: float, low: SideLimit | None, high: SideLimit | None) -> bool:
+    return (low is not None and value <= low.limit) or (high is not None and value >= high.limit)
 
 
 def _accepts(run: RunVerdicts, key: Key) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,7 +31,7 @@ from verikit.scoring.folder import Folder
 from verikit.scoring.stages import begin, run_stage
 from verikit.stats.intervals import mean_interval
 from verikit.stats.paired import Outcomes, paired_difference
-from verikit.types import PASS_MARK, Group, Sample
+from verikit.types import PASS_MARK, Group, Sample, Score
 
 RUBRIC, REPORT = "rubric.json", "report.json"
 FEWEST = 24
@@ -117,15 +118,16 @@ def synthesise_rubric(
 def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> list[dict[str, Any]]:
     if isinstance(truth, Verifier):
         samples = [sample for group in groups for sample in group.samples()]
-        scores = iter(truth.score(samples))
-        values = [[next(scores).value for _ in group.completions] for group in groups]
+        values = iter([score.value for score in truth.score(samples)])
     else:
-        found = [[truth.get((group.id, index)) for index in range(len(group.completions))] for group in groups]
-        values = [[None if label is None else label.value for label in labels] for labels in found]
-    return [
-        {"id": group.id, "right": [None if value is None else value >= PASS_MARK for value in row]}
-        for group, row in zip(groups, values, strict=True)
-    ]
+        keys = ((group.id, index) for group in groups for index in range(len(group.completions)))
+        labels = map(truth.get, keys)
+        values = iter([None if label is None else label.value for label in labels])
+    return [{"id": group.id, "right": list(map(_is_right, islice(values, len(group.completions))))} for group in groups]
+
+
+def _is_right(value: float | None) -> bool | None:
+    return None if value is None else value >= PASS_MARK
 
 
 def _thirds(questions: Sequence[LabelledCandidates], seed: int) -> list[list[LabelledCandidates]]:
@@ -169,9 +171,14 @@ def _verdicts(questions: Sequence[LabelledCandidates], judge: Rubric) -> list[di
         rows.append({"id": question.group.id, "right": [right for _, right in known]})
     scores = judge.score(samples)
     raise_if_gone([score.cause for score in scores])
+    met = iter(_values(scores, judge))
+    return [row | {"met": list(islice(met, len(row["right"])))} for row in rows]
+
+
+def _values(scores: Sequence[Score], judge: Rubric) -> list[list[float | None]]:
+    """The verdict on each criterion of each candidate."""
     names = [item.name for item in judge.criteria.items] if judge.criteria else []
-    met = iter([[score.parts[name].value if name in score.parts else None for name in names] for score in scores])
-    return [row | {"met": [next(met) for _ in row["right"]]} for row in rows]
+    return [[score.parts[name].value if name in score.parts else None for name in names] for score in scores]
 
 
 def choose(
