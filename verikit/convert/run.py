@@ -104,9 +104,8 @@ def _lines(
                 state.repeated += 1
                 continue
             state.written += 1
-            row["id"] = _free_id(
-                row["id"] or f"{form.name}-{state.read if form.prompts else state.written}", ids, state
-            )
+            number = state.read if form.prompts else state.written
+            row["id"] = _free_id(row["id"] or f"{form.name}-{number}", ids, state)
             yield row, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             if limit is not None and state.written >= limit:
                 break
