@@ -240,7 +240,8 @@ def rubric_doc(row: Row) -> Doc:
         SchemaError: The prompt is not a conversation, or the rubric can't be read.
     """
     turns = _need(row, ("prompt", "messages"))
-    if not (turns and isinstance(turns, list) and all(map(_has_text, turns))):
+    known = isinstance(turns, list) and all(isinstance(turn, Mapping) for turn in turns)
+    if not (turns and known and all(isinstance(turn.get("content"), str) for turn in turns)):
         raise SchemaError("a list of messages is expected", field="prompt")
     told = [{"role": str(turn.get("role", "user")), "content": turn["content"]} for turn in turns]
     rubrics = _need(row, ("rubrics", "rubric"))
@@ -250,10 +251,6 @@ def rubric_doc(row: Row) -> Doc:
     doc["category"] = next((tag.removeprefix("theme:") for tag in tags if tag.startswith("theme:")), doc["category"])
     # Both as strings: dataset columns have one type each.
     return doc | {"answer": [], "conversation": json.dumps(told), "rubrics": json.dumps(rubrics)}
-
-
-def _has_text(turn: Any) -> bool:
-    return isinstance(turn, Mapping) and isinstance(turn.get("content"), str)
 
 
 def calls_doc(row: Row) -> Doc:
