@@ -175,9 +175,11 @@ def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = N
     with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-bfcl") as threads:
         while live := [conversation for conversation in conversations if not conversation.over]:
             generations = engine.generate([conversation.request() for conversation in live])
-            replies = [texts(generation, 1)[0] for generation in generations]
-            made = [conversation.read(reply) for conversation, reply in zip(live, replies, strict=True)]
-            called = [pair for pair in zip(live, made, strict=True) if pair[1]]
+            called = []
+            for conversation, generation in zip(live, generations, strict=True):
+                made = conversation.read(texts(generation, 1)[0])
+                if made:
+                    called.append((conversation, made))
             list(threads.map(lambda pair: _play(pair[0], pair[1], box), called))
     return [conversation.result() for conversation in conversations]
 

@@ -240,8 +240,8 @@ def rubric_doc(row: Row) -> Doc:
         SchemaError: The prompt is not a conversation, or the rubric can't be read.
     """
     turns = _need(row, ("prompt", "messages"))
-    whole = isinstance(turns, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in turns)
-    if not (turns and whole and all(isinstance(turn["content"], str) for turn in turns)):
+    known = isinstance(turns, list) and all(isinstance(turn, Mapping) for turn in turns)
+    if not (turns and known and all(isinstance(turn.get("content"), str) for turn in turns)):
         raise SchemaError("a list of messages is expected", field="prompt")
     told = [{"role": str(turn.get("role", "user")), "content": turn["content"]} for turn in turns]
     rubrics = _need(row, ("rubrics", "rubric"))

@@ -29,10 +29,12 @@ def fetch(names: Sequence[str], told: Callable[[str], None]) -> None:
     splits = list(dict.fromkeys(split for name in names for split in task_splits(name)))
     if not splits:
         raise UsageError(f"{', '.join(names)}: no published rows are known", hint="eval reads them with --data FILE")
-    left = [split for split in splits if not split.local()]
+    left = []
     for split in splits:
-        if split not in left:
+        if split.local():
             told(f"{split.folder} has the rows already")
+        else:
+            left.append(split)
     problem = unreachable(left[0].url) if left else ""
     if problem:
         raise UsageError(f"can't download: {problem}", hint=instructions(left, most=len(left)))

@@ -141,18 +141,23 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         meta |= _long_tests(digest)
     given = meta.pop(WORKSPACE, None) or {}
     meta |= {key: value for key, value in meta_of(reply).items() if key != WORKSPACE}
-    prompt: Prompt = doc["question"]
-    if conversation := meta.pop("conversation", None):
-        prompt = json.loads(conversation)
-    if turns := meta.get("turns"):
-        said = reply.turns if isinstance(reply, TurnReplies) else ()
-        prompt = [Message(role="user", content=turns[0])]
-        for answered, asked in zip(said, turns[1:], strict=False):
-            prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]
+    conversation = meta.pop("conversation", None)
+    prompt = _prompt(doc["question"], conversation, meta.get("turns"), reply)
     golds = list(doc["answer"]) or None
     return Sample(
         prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(given, reply)
     )
+
+
+def _prompt(question: str, conversation: str | None, turns: Sequence[str] | None, reply: str) -> Prompt:
+    """The question, or the conversation before the reply. `turns` are questions, each asked after the reply before."""
+    if not turns:
+        return json.loads(conversation) if conversation else question
+    replies = reply.turns if isinstance(reply, TurnReplies) else ()
+    prompt = [Message(role="user", content=turns[0])]
+    for answered, asked in zip(replies, turns[1:], strict=False):
+        prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]
+    return prompt
 
 
 def _workspace(given: Mapping[str, Any], reply: str) -> TaskWorkspace | None:

@@ -40,15 +40,7 @@ def lm_results(
     found: dict[str, Any] = {name: {} for name in ("results", "configs", "versions", "n-shot", "higher_is_better")}
     found |= {"n-samples": {}, "task_hashes": {}}
     for task in tasks:
-        name, rows = task.task_name, rows_of(task.task_name)
-        told = results["tasks"][name]
-        found["results"][name] = _metrics(name, told, str(rows[0]["filter"])) | {"sample_len": told["docs"]}
-        found["configs"][name] = {key: _plain(value) for key, value in task.dump_config().items()}
-        found["versions"][name] = task.VERSION
-        found["n-shot"][name] = told["fewshot"]
-        found["higher_is_better"][name] = task.higher_is_better()
-        found["n-samples"][name] = {"original": len(task.eval_docs), "effective": told["docs"]}
-        found["task_hashes"][name] = hash_string("".join(str(row.get(key, "")) for row in rows for key in HASHES))
+        _add_task(found, task, results["tasks"][task.task_name], rows_of(task.task_name))
     found["results"] |= {name: _metrics(name, group, GRADED) for name, group in groups.items()}
     if groups:
         found["groups"] = {name: found["results"][name] for name in groups}
@@ -88,3 +80,14 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def _add_task(found: dict[str, Any], task: ConfigurableTask, told: Mapping[str, Any], rows: Rows) -> None:
+    name = task.task_name
+    found["results"][name] = _metrics(name, told, str(rows[0]["filter"])) | {"sample_len": told["docs"]}
+    found["configs"][name] = {key: _plain(value) for key, value in task.dump_config().items()}
+    found["versions"][name] = task.VERSION
+    found["n-shot"][name] = told["fewshot"]
+    found["higher_is_better"][name] = task.higher_is_better()
+    found["n-samples"][name] = {"original": len(task.eval_docs), "effective": told["docs"]}
+    found["task_hashes"][name] = hash_string("".join(str(row.get(key, "")) for row in rows for key in HASHES))

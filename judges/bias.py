@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from verikit.errors import JudgeError
+from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.pairwise import TIE, Comparison
 
 
@@ -45,27 +47,35 @@ def bias(judged: Iterable[Judged]) -> Bias:
     rows = list(judged)
     comparisons = [row.comparison for row in rows]
     replies = [order.verdict for comparison in comparisons for order in comparison.orders]
-    said = [verdict.value for verdict in replies if verdict.value is not None]
-    unread = [
-        isinstance(verdict.error, JudgeError)
-        for verdict in replies
-        if verdict.error is None or isinstance(verdict.error, JudgeError)
-    ]
     known = [comparison.preference for comparison in comparisons if comparison.preference is not None]
-    longer = [
+    return Bias(
+        len(rows),
+        _mean(list(chain.from_iterable(map(_swaps, comparisons)))),
+        _mean([verdict.value for verdict in replies if verdict.value is not None]),
+        _mean([preference == TIE for preference in known]),
+        _mean(_longer_preferred(rows)),
+        _mean(_unread(replies)),
+        sum(map(_failed, comparisons)),
+    )
+
+
+def _failed(comparison: Comparison) -> bool:
+    return comparison.preference is None and not comparison.unread
+
+
+def _longer_preferred(rows: Sequence[Judged]) -> list[bool]:
+    """Whether the longer answer is preferred, of comparisons with a preference between answers of different lengths."""
+    return [
         (row.comparison.preference > TIE) == (row.first_length > row.second_length)
         for row in rows
         if row.comparison.preference not in (None, TIE) and row.first_length != row.second_length
     ]
-    return Bias(
-        len(rows),
-        _mean([same for comparison in comparisons for same in _swaps(comparison)]),
-        _mean(said),
-        _mean([preference == TIE for preference in known]),
-        _mean(longer),
-        _mean(unread),
-        sum(comparison.preference is None and not comparison.unread for comparison in comparisons),
-    )
+
+
+def _unread(replies: Sequence[JudgeVerdict]) -> list[bool]:
+    """Whether a reply has no readable verdict. Failures of the engine show nothing about the judge."""
+    errors = [verdict.error for verdict in replies if verdict.error is None or isinstance(verdict.error, JudgeError)]
+    return [error is not None for error in errors]
 
 
 def _swaps(comparison: Comparison) -> Iterator[bool]:

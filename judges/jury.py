@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 from typing import ClassVar, Literal, get_args
 
@@ -47,20 +48,23 @@ class Jury(Verifier, Comparer):
         return [self._agreed(row) for row in zip(*columns, strict=True)]
 
     def _agreed(self, votes: Sequence[Comparison]) -> Comparison:
-        orders, usage = tuple(order for vote in votes for order in vote.orders), added(*(vote.usage for vote in votes))
+        orders = tuple(chain.from_iterable(vote.orders for vote in votes))
+        usage = added(*(vote.usage for vote in votes))
+        for vote in votes:
+            if vote.preference is None:
+                return Comparison(None, vote.reason, orders, vote.error, usage)
         known = [vote.preference for vote in votes if vote.preference is not None]
-        if lost := next((vote for vote in votes if vote.preference is None), None):
-            return Comparison(None, lost.reason, orders, lost.error, usage)
         if self.rule == "mean":
             return Comparison(fmean(known), f"mean of {len(votes)} judges", orders, usage=usage)
         wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
-        needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
-        side = TIE
-        if wins >= needed:
-            side = 1.0
-        elif losses >= needed:
-            side = 0.0
+        side = self._decided(wins, losses, len(votes))
         return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", orders, usage=usage)
+
+    def _decided(self, wins: int, losses: int, votes: int) -> float:
+        needed = votes if self.rule == "minimum" else votes // 2 + 1
+        if wins >= needed:
+            return 1.0
+        return 0.0 if losses >= needed else TIE
 
 
 @dataclass(frozen=True)

@@ -242,13 +242,12 @@ class Pairwise(Scaled, Comparer):
             return Comparison(None, describe(error), orders, error, usage)
         preferences = [order.preference or 0.0 for order in orders]
         if self.file.reply.read == "logprobs":
-            reason = f"mean probability of {_orders(len(orders))}{told(usage)}"
-            return Comparison(fmean(preferences), reason, orders, usage=usage)
-        if len({side(preference) for preference in preferences}) == 1:
-            reason = "both orders agree" if len(orders) > 1 else "one order"
-            reason = next((order.verdict.unasked for order in orders if order.verdict.unasked), reason)
-            return Comparison(fmean(preferences), reason + told(usage), orders, usage=usage)
-        return Comparison(TIE, f"the orders disagree{told(usage)}", orders, usage=usage)
+            reason = f"mean probability of {_orders(len(orders))}"
+        elif len(set(map(side, preferences))) == 1:
+            reason = _agreement(orders)
+        else:
+            return Comparison(TIE, f"the orders disagree{told(usage)}", orders, usage=usage)
+        return Comparison(fmean(preferences), reason + told(usage), orders, usage=usage)
 
     def _pair(self, sample: Sample) -> Pair | Score:
         try:
@@ -354,3 +353,9 @@ def _orders(n: int) -> str:
 
 def _swapped(texts: Mapping[str, Shown]) -> dict[str, Shown]:
     return {**texts, "answer_1": texts["answer_2"], "answer_2": texts["answer_1"]}
+
+
+def _agreement(orders: Sequence[OrderVerdict]) -> str:
+    """How orders agreed: without a request if there was a reason not to send one."""
+    agreement = "both orders agree" if len(orders) > 1 else "one order"
+    return next((order.verdict.unasked for order in orders if order.verdict.unasked), agreement)

@@ -39,8 +39,9 @@ class _Table:
         fresh = dict.fromkeys((min(game), max(game)) for game in games if game[0] != game[1])
         pairs = {game: self._pair(*game) for game in fresh if game not in self.results}
         played = self._comparer.compare(list(pairs.values())) if pairs else []
-        if lost := next((comparison for comparison in played if comparison.preference is None), None):
-            raise JudgeError(f"the ranking failed: {lost.reason}")
+        for comparison in played:
+            if comparison.preference is None:
+                raise JudgeError(f"the ranking failed: {comparison.reason}")
         self.results |= {game: found.preference or 0.0 for game, found in zip(pairs, played, strict=True)}
 
     def _pair(self, i: int, j: int) -> Pair:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import fmean
 
 import torch
@@ -235,14 +236,17 @@ def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -
 
 def _means(scored: Sequence[Trajectory]) -> dict[str, float]:
     """Return the mean reward, each role's mean reward if there are several, and the mean of each part."""
+    by_role: dict[str, list[float]] = {}
+    by_part: dict[str, list[float]] = {}
+    for trajectory in scored:
+        if trajectory.reward is not None:
+            by_role.setdefault(trajectory.role, []).append(trajectory.reward)
+        for name, value in trajectory.parts.items():
+            by_part.setdefault(name, []).append(value)
     metrics: dict[str, float] = {}
-    rewards = [(trajectory.role, trajectory.reward) for trajectory in scored if trajectory.reward is not None]
-    if rewards:
-        values = [reward for _, reward in rewards]
+    if by_role:
+        values = list(chain.from_iterable(by_role.values()))
         metrics |= {"reward": fmean(values), "passed": fmean(reward >= PASS_MARK for reward in values)}
-    roles = {role for role, _ in rewards}
-    for role in sorted(roles) if len(roles) > 1 else ():
-        metrics[f"reward/{role}"] = fmean(reward for own, reward in rewards if own == role)
-    for name in sorted({name for trajectory in scored for name in trajectory.parts}):
-        metrics[f"part/{name}"] = fmean(trajectory.parts[name] for trajectory in scored if name in trajectory.parts)
-    return metrics
+    if len(by_role) > 1:
+        metrics |= {f"reward/{role}": fmean(by_role[role]) for role in sorted(by_role)}
+    return metrics | {f"part/{name}": fmean(by_part[name]) for name in sorted(by_part)}

@@ -22,6 +22,13 @@ ADAPTER = "adapter_config.json"
 """peft's file that identifies an adapter's folder."""
 
 
+def _untrained(folder: Path, kind: Any) -> Any:
+    try:
+        return kind.from_config(transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{folder} contains no model: {' '.join(str(error).split())[:200]}") from None
+
+
 def export_run(
     run: Path, config: Config, out: Path, step: int | None = None, *, adapter: bool = False, best: bool = False
 ) -> str:
@@ -47,10 +54,7 @@ def export_run(
     found = best_weights(run) if best else _checkpoint(run, step)
     _check_out(out, run, adapter=adapter)
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
-    try:
-        model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{run / MODEL} contains no model: {' '.join(str(error).split())[:200]}") from None
+    model = _untrained(run / MODEL, kind)
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
     prepared = prepare_model(model, config.model_copy(update={"precision": same}))

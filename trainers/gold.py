@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from statistics import NormalDist, fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,12 +102,12 @@ class GoldWatch:
         scores = self._recipe.gold_scores(sampler, self._gold, self._section.samples)
         self._now = [_row_scores(row) for row in scores]
         found = [row for row in self._now if row is not None]
-        reasons = [each.reason for row in scores for pair in row for each in pair if each.value is None]
-        if not found and reasons:
-            raise TrainerError(f"run.gold scored no completion of the held-out rows: {reasons[0]}")
-        if not found:  # the engine failed, which the trainer reports
-            return {}
-        return {GOLD: fmean(row.gold for row in found), REWARD: fmean(row.reward for row in found)}
+        if found:
+            return {GOLD: fmean(row.gold for row in found), REWARD: fmean(row.reward for row in found)}
+        for each in chain.from_iterable(chain.from_iterable(scores)):
+            if each.value is None:
+                raise TrainerError(f"run.gold scored no completion of the held-out rows: {each.reason}")
+        return {}  # the engine failed, which the trainer reports
 
     def watch(self, learner: Learner, step: int) -> str:
         """Compare the last measurement with the highest one. Return a warning if gold fell, otherwise "".

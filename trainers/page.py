@@ -57,18 +57,23 @@ def collect(run: Path, options: Options) -> Run:
     page.facts = [(name, str(value)) for key, name in FACTS.items() if (value := _at(config, key)) not in (None, "")]
     if rows:
         page.facts += [("steps done", f"{rows[-1]['step']:,}"), ("time", _time(rows[-1]["seconds"]))]
-    else:
-        page.notices.append("no step has been logged yet")
-    if lost := sum(row.get("unscored", 0) for row in rows):
-        page.notices.append(f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing")
-    if skipped := sum(row.get("skipped", 0) for row in rows):
-        page.notices.append(f"{skipped:,.0f} updates were skipped because a number was not finite")
+    page.notices += _notices(rows)
     page.metrics = list(_held_out(rows))
     phases = reversed(dict.fromkeys(row["phase"] for row in rows))
     page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
     every = spread(len(samples), options.samples)
     page.items = [_item(row, number) for number, row in list(_numbered(samples))[::every]]
     return page
+
+
+def _notices(rows: Sequence[LogRow]) -> Iterator[str]:
+    if not rows:
+        yield "no step has been logged yet"
+    lost, skipped = (sum(row.get(name, 0) for row in rows) for name in ("unscored", "skipped"))
+    if lost:
+        yield f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing"
+    if skipped:
+        yield f"{skipped:,.0f} updates were skipped because a number was not finite"
 
 
 def _held_out(rows: Sequence[LogRow]) -> Iterator[Metric]:

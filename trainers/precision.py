@@ -104,6 +104,20 @@ def beside_text(model: Any) -> list[str]:
     return found
 
 
+def _in_master_format(model: Any, config: Config, device: torch.device | None) -> Any:
+    """The model with its weights in the format of `precision.master`. `same` leaves them as they are."""
+    master = config.precision.master
+    if master == "float32":
+        return in_fp32(model)
+    if master == "stochastic":
+        return in_bf16(model)
+    if master != "auto":
+        return model
+    # LoRA freezes these weights, so they need no more than bf16. peft keeps its adapters, which are trained, in fp32.
+    frozen = bool(config.precision.lora_rank)
+    return in_bf16(model) if frozen and computes_in_bf16(model, config, device) else in_fp32(model)
+
+
 def prepare_model(model: Any, config: Config, device: torch.device | None = None) -> Any:
     """Return the model ready for training: adapters inserted, activation checkpointing on, layers compiled.
 
@@ -122,13 +136,7 @@ def prepare_model(model: Any, config: Config, device: torch.device | None = None
     unreached = beside_text(model)
     for name in unreached:
         model.get_submodule(name).requires_grad_(False)
-    if precision.master == "float32" or (precision.master == "auto" and not precision.lora_rank):
-        model = in_fp32(model)
-    elif precision.master == "stochastic":
-        model = in_bf16(model)
-    elif precision.master == "auto":
-        # The frozen weights of LoRA. peft keeps its adapters, which are trained, in fp32.
-        model = in_bf16(model) if computes_in_bf16(model, config, device) else in_fp32(model)
+    model = _in_master_format(model, config, device)
     if precision.lora_rank:
         model = _with_lora(model, config, unreached)
     if precision.checkpointing:

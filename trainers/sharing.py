@@ -153,6 +153,13 @@ def shared_options(rows: Tensor, back: Tensor) -> dict[str, Any]:
     return {"attention_mask": nothing, "shared_rows": rows, "shared_back": back}
 
 
+def _passes_options_on(model: Any, config: Any) -> bool:
+    """Whether a model calls an attention function of transformers with options, and on the whole sequence."""
+    if config._attn_implementation not in ATTENTIONS or not getattr(model, "_supports_attention_backend", False):
+        return False
+    return not config.is_encoder_decoder and not getattr(config, "attention_chunk_size", None)
+
+
 @torch.no_grad()
 def can_share(model: Any, body: Any) -> bool:
     """Whether a model computes the same states for shared tokens as for separate rows.
@@ -166,9 +173,7 @@ def can_share(model: Any, body: Any) -> bool:
     """
     config = model.config.get_text_config()
     name = config._attn_implementation
-    if name not in ATTENTIONS or not getattr(model, "_supports_attention_backend", False):
-        return False
-    if config.is_encoder_decoder or getattr(config, "attention_chunk_size", None):
+    if not _passes_options_on(model, config):
         return False
     _install(name)
     ids = [[0, 1, 2, 3], [0, 1, 3, 2]]

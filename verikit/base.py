@@ -238,13 +238,17 @@ def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
     """Show the verifier what it reads of each sample."""
     shown = [view(sample, verifier.reads, media=verifier.sees_media) for sample in samples]
     live = [seen.sample for seen in shown if seen.complete]
-    scores = verifier.score_batch(live) if live or not samples else []
-    if len(scores) != len(live):
-        raise _Malformed(f"returned {len(scores)} scores for {len(live)} samples")
+    rest = iter(_checked_scores(verifier, live) if live or not samples else ())
+    return [_noted(next(rest), seen.told) if seen.complete else _unread(verifier, seen) for seen in shown]
+
+
+def _checked_scores(verifier: Verifier, samples: list[Sample]) -> list[Score]:
+    scores = verifier.score_batch(samples)
+    if len(scores) != len(samples):
+        raise _Malformed(f"returned {len(scores)} scores for {len(samples)} samples")
     if not all(isinstance(score, Score) for score in scores):
         raise _Malformed("returned something that is not a Score")
-    rest = iter(scores)
-    return [_noted(next(rest), seen.told) if seen.complete else _unread(verifier, seen) for seen in shown]
+    return scores
 
 
 def _unread(verifier: Verifier, seen: Read) -> Score:

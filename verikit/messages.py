@@ -119,19 +119,13 @@ def are_parts(value: Any) -> bool:
     """Whether a list contains content parts (`{"type": "text", …}`) rather than messages."""
     if type(value) is list and value and type(value[0]) is dict and "role" in value[0]:
         return False  # messages, the usual case
+    return isinstance(value, Sequence) and bool(value) and all(map(_is_part, value))
+
+
+def _is_part(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, Mapping) else None
     known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
-    return (
-        isinstance(value, Sequence)
-        and bool(value)
-        and all(
-            isinstance(part, Mapping)
-            and isinstance(kind := part.get("type"), str)
-            and kind in known
-            and "role" not in part
-            and "content" not in part
-            for part in value
-        )
-    )
+    return isinstance(kind, str) and kind in known and "role" not in part and "content" not in part
 
 
 def media_of(content: Any) -> list[str]:
@@ -183,28 +177,33 @@ def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
     turns: list[dict[str, Any]] = []
     thoughts: list[str] = []
     for item in items:
-        if not isinstance(item, Mapping):
-            continue
-        kind = item.get("type", "message")
+        kind = item.get("type", "message") if isinstance(item, Mapping) else None
         if kind == "reasoning":
-            parts = item.get("content") or item.get("summary") or ()
-            texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-            thoughts += [text for text in texts if isinstance(text, str)]
+            thoughts += _reasoning_texts(item)
         elif kind == "function_call_output":
-            result = item.get("output")
-            turns.append({"role": "tool", "content": result, "tool_call_id": item.get("call_id")})
-        elif kind in ("message", "function_call"):
-            if kind == "message":
-                turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
-            elif not (turns and "tool_calls" in turns[-1]):
-                turns.append({"role": "assistant", "content": None, "tool_calls": []})
-            if kind == "function_call":
-                called = {"name": item.get("name"), "arguments": item.get("arguments")}
-                turns[-1]["tool_calls"].append({"id": item.get("call_id"), "type": "function", "function": called})
-            if thoughts:
-                turns[-1][THOUGHT_KEYS[0]] = "\n\n".join(thoughts)
-                thoughts = []
+            turns.append({"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")})
+        elif kind == "message":
+            turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
+        elif kind == "function_call":
+            _add_call(turns, item)
+        if thoughts and kind in ("message", "function_call"):
+            turns[-1][THOUGHT_KEYS[0]] = "\n\n".join(thoughts)
+            thoughts = []
     return turns
+
+
+def _reasoning_texts(item: Mapping[str, Any]) -> list[str]:
+    parts = item.get("content") or item.get("summary") or ()
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _add_call(turns: list[dict[str, Any]], item: Mapping[str, Any]) -> None:
+    """Add a call to the calls before it, or in a message of its own."""
+    if not (turns and "tool_calls" in turns[-1]):
+        turns.append({"role": "assistant", "content": None, "tool_calls": []})
+    called = {"name": item.get("name"), "arguments": item.get("arguments")}
+    turns[-1]["tool_calls"].append({"id": item.get("call_id"), "type": "function", "function": called})
 
 
 def _as_call(call: Any) -> Any:

@@ -32,11 +32,13 @@ def generate(
     Returns:
         The generations, and for each whether its text was constrained.
     """
-    holds = bool(requests and choices) and "choice" in engine.structured
+    if not requests:
+        return [], []
+    holds = bool(choices) and "choice" in engine.structured
     form = Structured(choice=tuple(choices)) if holds else None
-    generations = engine.generate([replace(request, structured=form) for request in requests]) if requests else []
+    generations = engine.generate([replace(request, structured=form) for request in requests])
     held = [holds] * len(requests)
-    refused = [i for i, generation in enumerate(generations) if holds and _refuses(generation)]
+    refused = _refused(generations) if holds else []
     if refused:
         tell_refused(engine, generations[refused[0]], "asked without")
         for i, generation in zip(refused, engine.generate([requests[i] for i in refused]), strict=True):
@@ -79,6 +81,10 @@ def _unwrapped(output: Output) -> Output:
     except (ValueError, TypeError, KeyError, RecursionError):
         return output
     return replace(output, text=said) if isinstance(said, str) else output
+
+
+def _refused(generations: Sequence[Generation]) -> list[int]:
+    return [i for i, generation in enumerate(generations) if _refuses(generation)]
 
 
 def _refuses(generation: Generation) -> bool:

@@ -68,13 +68,16 @@ def mean_of_askings(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
     if len(verdicts) == 1:
         return verdicts[0]
     usage = added(*(verdict.usage for verdict in verdicts))
-    known = [verdict for verdict in verdicts if verdict.value is not None]
     failures = [verdict for verdict in verdicts if isinstance(verdict.error, EngineError)]
-    if failures or not known:
-        return replace((failures or verdicts)[0], usage=usage)
-    value = fmean(float(verdict.value or 0.0) for verdict in known)
-    nearest = min(known, key=lambda verdict: abs(float(verdict.value or 0.0) - value))
-    return replace(nearest, value=value, reply="\n\n".join(verdict.reply for verdict in known), usage=usage)
+    if failures:
+        return replace(failures[0], usage=usage)
+    known = {number: float(verdict.value) for number, verdict in enumerate(verdicts) if verdict.value is not None}
+    if not known:
+        return replace(verdicts[0], usage=usage)
+    mean = fmean(known.values())
+    nearest = min(known, key=lambda number: abs(known[number] - mean))
+    replies = "\n\n".join(verdicts[number].reply for number in known)
+    return replace(verdicts[nearest], value=mean, reply=replies, usage=usage)
 
 
 def mean_of_criteria(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:

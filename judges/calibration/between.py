@@ -6,7 +6,8 @@ data) show in the same metric. It is how much more often a judge prefers that mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -60,13 +61,18 @@ def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> O
     if judge not in runs:
         raise UsageError(f"run {judge!r} not found", hint=nearest(judge, runs))
     others = [run for name, run in runs.items() if name != judge]
-    by_prompt: dict[str, list[float]] = {}
-    for key, models in runs[judge].models.items():
-        beside = [run.values[key] for run in others if key in run.values]
-        if model in models and key in runs[judge].values and beside:
-            sign = 1 if models[0] == model else -1
-            by_prompt.setdefault(key[0], []).append(sign * (runs[judge].values[key] - fmean(beside)))
+    by_prompt: dict[str, list[float]] = defaultdict(list)
+    for prompt, difference in _differences(runs[judge], others, model):
+        by_prompt[prompt].append(difference)
     if not by_prompt:
         raise UsageError(f"{judge} and another judge share no comparison with {model!r}")
-    values = [fmean(some) for some in by_prompt.values()]
-    return OwnPreference(judge, model, mean_interval(values, bounds=(-1.0, 1.0)))
+    return OwnPreference(judge, model, mean_interval(list(map(fmean, by_prompt.values())), bounds=(-1.0, 1.0)))
+
+
+def _differences(run: RunVerdicts, others: Sequence[RunVerdicts], model: str) -> Iterator[tuple[str, float]]:
+    """The prompt of each shared comparison, and how much more than the others the judge prefers the model."""
+    for key, models in run.models.items():
+        beside = [other.values[key] for other in others if key in other.values]
+        if model in models and key in run.values and beside:
+            sign = 1 if models[0] == model else -1
+            yield key[0], sign * (run.values[key] - fmean(beside))

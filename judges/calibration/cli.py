@@ -17,7 +17,7 @@ from verikit.judges.calibration.between import judge_agreement, own_preference
 from verikit.judges.calibration.measure import WIDTH, Calibration, calibrate
 from verikit.judges.calibration.rows import categories, ids_where
 from verikit.judges.calibration.show import advice_line, as_json, show_between, show_calibration
-from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
+from verikit.judges.calibration.verdicts import JUDGE, RunVerdicts, read_verdicts
 from verikit.judges.match.labels import Key, Label, read_labels
 from verikit.platform.terminal import pass_or_fail
 
@@ -159,10 +159,7 @@ def _gate(found: Calibration, least: float, width: float) -> int:
 
 
 def _between(paths: Sequence[Path], where: Sequence[tuple[str, str]], own: Sequence[str], json_: bool) -> int:
-    names = unique_names(path.resolve().name for path in paths)
-    runs = {name: read_verdicts(path) for name, path in zip(names, paths, strict=True)}
-    if where:
-        runs = {name: run.of(ids_where(path, where)) for (name, run), path in zip(runs.items(), paths, strict=True)}
+    runs = _verdicts(paths, where)
     if bad := [text for text in own if "=" not in text]:
         raise UsageError(f"{bad[0]!r} is not RUN=MODEL")
     agreements = judge_agreement(runs)
@@ -176,3 +173,12 @@ def _between(paths: Sequence[Path], where: Sequence[tuple[str, str]], own: Seque
         click.echo("\n".join(show_between(agreements, preferences)))
     next_step("verikit", "calibrate", paths[0], "--labels", "FILE", quiet=json_)
     return 0
+
+
+def _verdicts(paths: Sequence[Path], where: Sequence[tuple[str, str]]) -> dict[str, RunVerdicts]:
+    """The verdicts of runs by their folders' names, of the rows that `where` selects."""
+    names = unique_names(path.resolve().name for path in paths)
+    runs = {name: read_verdicts(path) for name, path in zip(names, paths, strict=True)}
+    if not where:
+        return runs
+    return {name: run.of(ids_where(path, where)) for (name, run), path in zip(runs.items(), paths, strict=True)}

@@ -60,16 +60,18 @@ def fit_limits(run: RunVerdicts, labels: Mapping[Key, Label], target: float) -> 
         labels: Labels by id and index.
         target: The agreement with labels that clear verdicts must reach.
     """
-    shared = common(labels, run.raw)
-    held = {key: (run.raw[key], labels[key].value) for key in shared}
-    low = _side({key: (value, float(label == 0)) for key, (value, label) in held.items() if value < PASS_MARK}, target)
+    held = {key: (run.raw[key], labels[key].value) for key in common(labels, run.raw)}
+    rejects = {key: (value, float(label == 0)) for key, (value, label) in held.items() if value < PASS_MARK}
     accepts = {key: (-value, float(label == 1)) for key, (value, label) in held.items() if _accepts(run, key)}
-    high = _side(accepts, target)
+    low, high = _side(rejects, target), _side(accepts, target)
     if high is not None:
         high = SideLimit(-high.limit, high.labels, high.agreement)
-    values = run.raw.values()
-    clear = sum((low is not None and v <= low.limit) or (high is not None and v >= high.limit) for v in values)
+    clear = sum(_is_clear(value, low, high) for value in run.raw.values())
     return CascadeLimits(target, low, high, clear, len(run.raw) + run.unscored)
+
+
+def _is_clear(value: float, low: SideLimit | None, high: SideLimit | None) -> bool:
+    return (low is not None and value <= low.limit) or (high is not None and value >= high.limit)
 
 
 def _accepts(run: RunVerdicts, key: Key) -> bool:

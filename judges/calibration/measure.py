@@ -181,22 +181,32 @@ def _classes(
 ) -> dict[str, Confusion]:
     """The confusion by category, by evidence shown, and by thirds of length or by which answer is longer."""
     groups: defaultdict[str, list[Key]] = defaultdict(list)
-    lengths = sorted(label.length for key in known.labels if (label := labels[key]).length is not None)
-    thirds = [lengths[len(lengths) * i // 3] for i in (1, 2)] if len(lengths) >= 3 else []
+    thirds = _thirds([labels[key].length for key in known.labels])
+    several_shown = len(set(run.shown.values())) > 1
     for key in known.labels:
-        label = labels[key]
-        if category := label.category or by_row.get(key):
+        if category := labels[key].category or by_row.get(key):
             groups[f"category {category}"].append(key)
-        if len({*run.shown.values()}) > 1:
+        if several_shown:
             groups[f"shown {run.shown[key]}"].append(key)
-        if key in run.longer:
-            groups[f"the {'first' if run.longer[key] else 'second'} answer is longer"].append(key)
-        elif label.length is not None and thirds:
-            place = sum(label.length >= limit for limit in thirds)
-            groups[("shortest third", "middle third", "longest third")[place]].append(key)
+        if length := _length_class(run, key, labels[key].length, thirds):
+            groups[length].append(key)
     largest = sorted(groups, key=lambda name: -len(groups[name]))[:CLASSES]
     told = {name: confusion(_pairs(known, groups[name])) for name in groups if name in largest}
     return told if len(groups) > 1 else {}
+
+
+def _thirds(lengths: Sequence[int | None]) -> list[int]:
+    """The lengths at which the second and the last third begin. Empty if there are fewer than three."""
+    known = sorted(length for length in lengths if length is not None)
+    return [known[len(known) * i // 3] for i in (1, 2)] if len(known) >= 3 else []
+
+
+def _length_class(run: RunVerdicts, key: Key, length: int | None, thirds: Sequence[int]) -> str:
+    if key in run.longer:
+        return f"the {'first' if run.longer[key] else 'second'} answer is longer"
+    if length is None or not thirds:
+        return ""
+    return ("shortest third", "middle third", "longest third")[sum(length >= limit for limit in thirds)]
 
 
 def _drift(earlier: RunVerdicts, run: RunVerdicts) -> Difference | None:

@@ -69,16 +69,20 @@ def ids_where(run: Path, wanted: Sequence[tuple[str, str]]) -> set[str]:
     except UsageError as error:
         raise UsageError(f"--where needs the rows of the run: {error}", hint=_GIVE) from None
     for key, value in wanted:
-        values = dict.fromkeys(_text(row[key]) for row in found.values() if key in row)
-        if not values:
-            known = sorted({name for row in found.values() for name in row})
-            raise UsageError(f"--where: no row of {run} has the key {key!r}", hint=f"keys: {_listed(known)}")
-        if value not in values:
-            raise UsageError(f"--where: no row of {run} has {key}={value}", hint=f"values: {_listed(list(values))}")
+        _check_occurs(run, list(found.values()), key, value)
     ids = {id for id, row in found.items() if all(_has(row, key, value) for key, value in wanted)}
     if not ids:
-        raise UsageError(f"--where: no row of {run} has all of {', '.join('='.join(pair) for pair in wanted)}")
+        raise UsageError(f"--where: no row of {run} has all of {', '.join(map('='.join, wanted))}")
     return ids
+
+
+def _check_occurs(run: Path, rows: Sequence[JsonObject], key: str, value: str) -> None:
+    values = dict.fromkeys(_text(row[key]) for row in rows if key in row)
+    if not values:
+        known = sorted({name for row in rows for name in row})
+        raise UsageError(f"--where: no row of {run} has the key {key!r}", hint=f"keys: {_listed(known)}")
+    if value not in values:
+        raise UsageError(f"--where: no row of {run} has {key}={value}", hint=f"values: {_listed(list(values))}")
 
 
 def _has(row: Mapping[str, object], key: str, value: str) -> bool:

@@ -52,9 +52,9 @@ def entries(
                 calls[name] = len(found) + 1
             answers = calls.get(name, 0) if entry.kind in ("result", "error") else 0
             found.append(entry._replace(of=answers))
+    last = found[-1:] if found and found[-1].kind == "says" else []
     files = [*(RunEntry("file", text) for text in changed_files(changes)), *workspace_files]
-    last = found.pop() if files and found and found[-1].kind == "says" else None
-    return [*found, *files, *([last] if last else [])]
+    return [*found[: len(found) - len(last)], *files, *last]
 
 
 def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[RunEntry, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
 
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
@@ -63,17 +64,16 @@ def read_in_pieces(
     """The texts of a batch, with notes instead of each answer that has more than `max_chars` characters."""
     found = [dict(texts) for texts in batch]
     plans: list[_Long] = []
-    for row, texts in enumerate(batch):
-        for name in names:
-            text = _too_long(texts.get(name), max_chars)
-            if text:
-                try:
-                    plans.append(_plan(row, name, text, texts, max_chars, clear))
-                except (NotShown, ValueError) as error:
-                    found[row][name] = Evidence(error=NotShown(f"a text that can't be read in parts: {error}"))
+    for (row, texts), name in product(enumerate(batch), names):
+        text = _too_long(texts.get(name), max_chars)
+        if text:
+            try:
+                plans.append(_plan(row, name, text, texts, max_chars, clear))
+            except (NotShown, ValueError) as error:
+                found[row][name] = Evidence(error=NotShown(f"a text that can't be read in parts: {error}"))
     made = iter(engine.generate([request for plan in plans for request in plan.requests]) if plans else [])
     for plan in plans:
-        read = _noted(plan, [next(made) for _ in plan.requests])
+        read = _noted(plan, list(islice(made, len(plan.requests))))
         run = batch[plan.row][plan.name]
         if isinstance(run, Evidence):
             read = replace(read, acts=run.acts, citable=run.citable, workspace=run.workspace)

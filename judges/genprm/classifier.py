@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import chain, islice
 from typing import Any, Literal, get_args
 
 from verikit.engines import Request
@@ -86,22 +87,26 @@ class Classifier(StepVerifier):
         scored: list[list[Score] | Score] = []
         for solution in solutions:
             count = len(solution.steps) if self.kind == "sequence" else 1
-            found = [next(rewards) for _ in range(count)]
-            tokens = [size for _ in range(count) for size in next(sizes)]
+            found, tokens = list(islice(rewards, count)), list(chain.from_iterable(islice(sizes, count)))
             if None in found:
-                told = f"the solution does not fit into the model's {context} tokens"
-                alone = self._rows(tokenizer, replace(solution, steps=("a",)))[0][0]
-                blamed = len(alone) <= context and self.activation != "none"  # there a 0 could be a reward
-                scored.append(Score(0.0, reason=told) if blamed else Score.error(told))
+                scored.append(self._too_long(tokenizer, solution, context))
             else:
-                given = [reward for values in found for reward in values or ()]
-                scored.append(
-                    [
-                        Score(reward, reason=self.kind, usage={"prompt_tokens": float(read)})
-                        for reward, read in zip(given, tokens, strict=True)
-                    ]
-                )
+                scored.append(self._scores(found, tokens))
         return scored
+
+    def _scores(self, found: Sequence[Sequence[float] | None], tokens: Sequence[int]) -> list[Score]:
+        given = [reward for values in found for reward in values or ()]
+        return [
+            Score(reward, reason=self.kind, usage={"prompt_tokens": float(read)})
+            for reward, read in zip(given, tokens, strict=True)
+        ]
+
+    def _too_long(self, tokenizer: Any, solution: Solution, context: int) -> Score:
+        """0.0, unless the problem alone is too long, or 0 could be a reward because there is no activation."""
+        told = f"the solution does not fit into the model's {context} tokens"
+        alone = self._rows(tokenizer, replace(solution, steps=("a",)))[0][0]
+        blamed = len(alone) <= context and self.activation != "none"
+        return Score(0.0, reason=told) if blamed else Score.error(told)
 
     def _rows(self, tokenizer: Any, solution: Solution) -> list[tuple[list[int], list[int]]]:
         """Token ids with the positions that are read: one row, or for a sequence classifier one per step."""

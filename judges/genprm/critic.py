@@ -7,7 +7,7 @@ final and leaves the loop.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
@@ -90,14 +90,14 @@ class Critic:
         results = [Refinement(()) for _ in samples]
         asking = [i for i, sample in enumerate(current) if not sample.completion]
         self._ask(asking, [_messages(current[i].prompt) for i in asking], current, results, 0)
-        live = [i for i in range(len(current)) if results[i].error is None]
+        live = _without_errors(range(len(current)), results)
         for turn in range(self.turns + 1):
             self._review(live, current, results)
             live = [i for i in live if results[i].last.doubtful >= 0]
             if not live or turn == self.turns:
                 break
             self._ask(live, [self._doubt(current[i], results[i].last) for i in live], current, results, turn + 1)
-            live = [i for i in live if results[i].error is None]
+            live = _without_errors(live, results)
         return results
 
     def _review(self, live: Sequence[int], current: Sequence[Sample], results: list[Refinement]) -> None:
@@ -156,3 +156,7 @@ def _failure(generation: Generation) -> EngineError | None:
 
 def _messages(prompt: Prompt) -> list[Message]:
     return [Message(role="user", content=prompt)] if isinstance(prompt, str) else list(prompt)
+
+
+def _without_errors(numbers: Iterable[int], results: Sequence[Refinement]) -> list[int]:
+    return [number for number in numbers if results[number].error is None]

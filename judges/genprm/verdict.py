@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -64,21 +64,32 @@ def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
 
     None if neither word was written and less than `FORCED_MASS` of the probability is on them.
     """
-    said = output.text.lstrip()
+    written, listed = _written(protocol, output), _first_tokens(output)
+    before = f"{protocol.box}{{"
+    sides = [logprob for token, logprob in listed.items() if _side(protocol, before + token) is not None]
+    if written is None and not _mass(sides) >= FORCED_MASS:  # NaN is not
+        return None
+    reward = _reward(protocol, before, listed) if sides else None
+    if written is not None:
+        return StepVerdict(written, reward)
+    return None if reward is None else StepVerdict(reward >= PASS_MARK, reward)
+
+
+def _written(protocol: Protocol, output: Output) -> bool | None:
     words = {True: protocol.yes, False: protocol.no}
-    written = next((side for side, word in words.items() if said.startswith(word)), None)
+    return next((side for side, word in words.items() if output.text.lstrip().startswith(word)), None)
+
+
+def _mass(logprobs: Sequence[float]) -> float:
+    return math.fsum(math.exp(min(logprob, 0.0)) for logprob in logprobs)
+
+
+def _first_tokens(output: Output) -> dict[str, float]:
+    """The log-probabilities of the first token: of the likeliest ones, and of the one that was sampled."""
     listed = {top.token: top.logprob for top in reversed(output.top_logprobs[0])} if output.top_logprobs else {}
     if output.tokens and output.logprobs:
         listed.setdefault(output.tokens[0], output.logprobs[0])
-    before = f"{protocol.box}{{"
-    sides = [logprob for token, logprob in listed.items() if _side(protocol, before + token) is not None]
-    if not sides:
-        return None if written is None else StepVerdict(written, None)
-    if written is None and not math.fsum(math.exp(min(logprob, 0.0)) for logprob in sides) >= FORCED_MASS:  # NaN is not
-        return None
-    reward = _reward(protocol, before, listed)
-    label = written if reward is None or written is not None else reward >= PASS_MARK
-    return None if label is None else StepVerdict(label, reward)
+    return listed
 
 
 def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float | None:

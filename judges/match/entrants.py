@@ -102,20 +102,30 @@ def _joined(paths: Sequence[str], names: Sequence[str], reading: Reading) -> Ent
     groups = {name: list(_groups(path, reading)) for name, path in zip(names, paths, strict=True)}
     by_id = all(not group.id.startswith("line:") for rows in groups.values() for group in rows)
     tables = {name: _table(rows, by_id, name) for name, rows in groups.items()}
-    entrants = Entrants([], {name: {} for name in names})
-    for name, table in tables.items():
-        entrants.answers[name] = {key: group.completions[0] for key, group in table.items()}
-        if several := sum(len(group.completions) > 1 for group in table.values()):
-            entrants.notes.append(f"{name}: {several} prompts have several completions; the first is judged")
-    shared = [key for key in tables[names[0]] if all(key in table for table in tables.values())]
-    for name, table in tables.items():
-        if lost := len(table) - len(shared):
-            entrants.notes.append(f"{name}: {lost} of {len(table)} prompts are not in every file and are left out")
-    if differing := sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared):
-        entrants.notes.append(f"{differing} prompts differ between files under one id; the first file's are shown")
+    shared = _in_all(list(tables.values()))
+    answers = {name: {key: group.completions[0] for key, group in table.items()} for name, table in tables.items()}
+    entrants = Entrants([], answers, notes=list(_join_notes(tables, shared)))
     for key in shared:
         entrants.bouts += _bouts(tables[names[0]][key], {name: tables[name][key].samples()[0] for name in names})
     return entrants
+
+
+def _in_all(tables: Sequence[Mapping[str, Group]]) -> list[str]:
+    return [key for key in tables[0] if all(key in table for table in tables)]
+
+
+def _join_notes(tables: Mapping[str, Mapping[str, Group]], shared: Sequence[str]) -> Iterator[str]:
+    for name, table in tables.items():
+        several = sum(len(group.completions) > 1 for group in table.values())
+        if several:
+            yield f"{name}: {several} prompts have several completions; the first is judged"
+    for name, table in tables.items():
+        lost = len(table) - len(shared)
+        if lost:
+            yield f"{name}: {lost} of {len(table)} prompts are not in every file and are left out"
+    differing = sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared)
+    if differing:
+        yield f"{differing} prompts differ between files under one id; the first file's are shown"
 
 
 def _bouts(asked: Group, replies: Mapping[str, Sample]) -> Iterator[Bout]:

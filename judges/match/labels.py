@@ -41,25 +41,29 @@ def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
         SchemaError: A row has no id, an invalid label, or a duplicate one.
     """
     found: dict[Key, Label] = {}
-    meanings = LABELS if pairs else BINARY
     for file, line, row in rows(path):
         if isinstance(row, SchemaError):
             raise row
-        key, label = _key(row, file, line), row.get("label")
-        said = label.strip().lower() if isinstance(label, str) and not pairs else label
-        if not isinstance(said, (str, int, float)) or said not in meanings:
-            known = ", ".join(dict.fromkeys(str(word) for word in meanings))
-            which = " A and 1 mean the run's first file, B and 2 its second" if pairs else ""
-            hint = f"write one of {known}.{which}"
-            raise SchemaError(f"the label {label!r:.80} is not valid", file=file, line=line, field="label", hint=hint)
+        key, value = _key(row, file, line), _value(row.get("label"), file, line, pairs)
         if key in found:
             raise SchemaError(f"a second label for {key[0]!r}, {key[1]}", file=file, line=line, field="id")
         text = row.get("completion")
         length = len(text) if isinstance(text, str) else None
-        found[key] = Label(meanings[said], str(row.get("category") or ""), length)
+        found[key] = Label(value, str(row.get("category") or ""), length)
     if not found:
         raise SchemaError("the file contains no labels", file=path, hint="rows of id, index and label")
     return found
+
+
+def _value(label: Any, file: str, line: int, pairs: bool) -> float:
+    meanings = LABELS if pairs else BINARY
+    word = label.strip().lower() if isinstance(label, str) and not pairs else label
+    if not isinstance(word, (str, int, float)) or word not in meanings:
+        known = ", ".join(dict.fromkeys(map(str, meanings)))
+        which = " A and 1 mean the run's first file, B and 2 its second" if pairs else ""
+        hint = f"write one of {known}.{which}"
+        raise SchemaError(f"the label {label!r:.80} is not valid", file=file, line=line, field="label", hint=hint)
+    return meanings[word]
 
 
 def labelled(bouts: Sequence[Bout], labels: Mapping[Key, Label]) -> list[Bout]:

@@ -63,21 +63,22 @@ def both_orders(pairs: Sequence[tuple[float | None, float | None]], labels: Sequ
     """
     _check(pairs, labels)
     n = len(labels)
-    sides = [[_side(p) for p in pair] for pair in pairs]
-    golds = [_side(label) for label in labels]
-    right = [[side == gold for side in pair] for pair, gold in zip(sides, golds, strict=True)]
-    points = [
-        sum((side == gold) - (side == -(gold or 0)) for side in pair if side)
-        for pair, gold in zip(sides, golds, strict=True)
-    ]
+    sides = [(_side(first), _side(second)) for first, second in pairs]
+    judged = list(zip(sides, map(_side, labels), strict=True))
+    right = [(first == gold, second == gold) for (first, second), gold in judged]
     return BothOrders(
         n,
         sum(first for first, _ in right) / n,
         sum(second for _, second in right) / n,
-        sum(first and second for first, second in right) / n,
-        sum(point > 0 for point in points) / n,
+        sum(map(all, right)) / n,
+        sum(_points(pair, gold) > 0 for pair, gold in judged) / n,
         sum(first == second for first, second in sides) / n,
     )
+
+
+def _points(pair: tuple[int | None, int | None], gold: int | None) -> int:
+    """One for each verdict with the label, minus one for each against it. Ties and missing verdicts are 0."""
+    return sum((side == gold) - (side == -(gold or 0)) for side in pair if side)
 
 
 def _side(preference: float | None) -> int | None:

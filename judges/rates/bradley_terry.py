@@ -208,7 +208,7 @@ def _variance(row: list[float], clusters: Sequence[dict[int, float]]) -> float:
 def _inverse(matrix: Matrix) -> Matrix:
     """Gauss-Jordan elimination of a symmetric positive matrix."""
     n = len(matrix)
-    rows = [list(row) + [float(i == j) for j in range(n)] for i, row in enumerate(matrix)]
+    rows = [[*row, *([0.0] * i), 1.0, *([0.0] * (n - 1 - i))] for i, row in enumerate(matrix)]
     for i in range(n):
         pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
         rows[i], rows[pivot] = rows[pivot], rows[i]
@@ -219,6 +219,7 @@ def _inverse(matrix: Matrix) -> Matrix:
             )
         rows[i] = [value / head for value in rows[i]]
         for r in range(n):
-            if r != i and (factor := rows[r][i]):
+            factor = rows[r][i]
+            if r != i and factor:
                 rows[r] = [a - factor * b for a, b in zip(rows[r], rows[i], strict=True)]
     return [row[n:] for row in rows]

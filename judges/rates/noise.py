@@ -78,17 +78,30 @@ def absolute_noise(expert: Sequence[float], judged: Sequence[Sequence[float]]) -
     points = [(x, y) for x, scores in zip(expert, judged, strict=True) for y in scores]
     if len(points) < 3 or len({x for x, _ in points}) < 2:
         raise UsageError("a regression needs three judgements and two different expert scores")
-    mean_x, mean_y = fmean(x for x, _ in points), fmean(y for _, y in points)
-    sxx = math.fsum((x - mean_x) ** 2 for x, _ in points)
-    syy = math.fsum((y - mean_y) ** 2 for _, y in points)
-    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / sxx
-    intercept = mean_y - slope * mean_x
-    rss = math.fsum((y - intercept - slope * x) ** 2 for x, y in points)
+    slope, intercept = _line(points)
+    rss, syy = math.fsum((y - intercept - slope * x) ** 2 for x, y in points), _squares([y for _, y in points])
     residual = math.sqrt(rss / (len(points) - 2))
-    repeated = [variance(scores) for scores in judged if len(scores) > 1]
-    within = fmean(repeated) if repeated else math.nan
     r2 = 1 - rss / syy if syy else 0.0
-    return AbsoluteNoise(slope, intercept, r2, residual, within, ranking_noise(residual, slope))
+    return AbsoluteNoise(slope, intercept, r2, residual, _within(judged), ranking_noise(residual, slope))
+
+
+def _squares(values: Sequence[float]) -> float:
+    """The sum of squared distances from the mean."""
+    mean = fmean(values)
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Slope and intercept of the least-squares line."""
+    mean_x, mean_y = fmean(x for x, _ in points), fmean(y for _, y in points)
+    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / _squares([x for x, _ in points])
+    return slope, mean_y - slope * mean_x
+
+
+def _within(judged: Sequence[Sequence[float]]) -> float:
+    """Mean variance of repeated judgements of one answer."""
+    repeated = [variance(scores) for scores in judged if len(scores) > 1]
+    return fmean(repeated) if repeated else math.nan
 
 
 def noise_report(

@@ -49,19 +49,14 @@ class HeadReader:
                 for the model's own score, which is a single number.
         """
         if self.output == "" and numbers.score is not None:
-            if self.activation == "softmax":
-                raise ConfigError(
-                    "this model returns its own score, and softmax does not apply",
-                    hint="output=NAME, an index, 'mean', or {NAME: weight, …} to weight its numbers",
-                )
-            return _sigmoid(numbers.score) if self.activation == "sigmoid" else numbers.score
+            return self._own(numbers.score)
         values = self._activated(numbers.values)
-        names = list(numbers.names) or [str(i) for i in range(len(values))]
+        names = list(numbers.names or map(str, range(len(values))))
         if isinstance(self.output, Mapping):
             return float(sum(weight * values[_index(name, names)] for name, weight in self.output.items()))
-        if self.output == "" and len(values) == 1:
-            return values[0]
         if self.output == "":
+            if len(values) == 1:
+                return values[0]
             told = ", ".join(names[:20])
             raise ConfigError(
                 f"the head has {len(values)} numbers ({told})",
@@ -70,6 +65,15 @@ class HeadReader:
         if self.output == "mean" and "mean" not in names:
             return sum(values) / len(values)
         return values[_index(self.output, names)]
+
+    def _own(self, score: float) -> float:
+        """The model's own score."""
+        if self.activation == "softmax":
+            raise ConfigError(
+                "this model returns its own score, and softmax does not apply",
+                hint="output=NAME, an index, 'mean', or {NAME: weight, …} to weight its numbers",
+            )
+        return _sigmoid(score) if self.activation == "sigmoid" else score
 
     def _activated(self, values: Sequence[float]) -> list[float]:
         if self.activation == "sigmoid":

@@ -77,15 +77,20 @@ def ask_all(
     found = [_read(asked, prompt.reply, got) for asked, got in zip(questions, generations, strict=True)]
     again: dict[int, Request] = {}
     for i, (question, verdicts) in enumerate(zip(questions, found, strict=True)):
-        remind = prompt.remind.replace("{fence}", question.mark)
-        false = next((each.error for each in verdicts if isinstance(each.error, FalseCitation)), None)
-        if false is not None:
-            again[i] = reminder(question.request, verdicts[0].reply, correction(false, remind))
-        elif retry and any(map(_unread, verdicts)):
-            again[i] = reminder(question.request, verdicts[0].reply, remind)
+        remark = _remark(verdicts, prompt.remind.replace("{fence}", question.mark), retry)
+        if remark is not None:
+            again[i] = reminder(question.request, verdicts[0].reply, remark)
     for i, got in zip(again, engine.generate(list(again.values())) if again else [], strict=True):
         found[i] = _both(found[i], _read(questions[i], prompt.reply, got))
     return found
+
+
+def _remark(verdicts: Sequence[JudgeVerdict], remind: str, retry: bool) -> str | None:
+    """The text to retry a request with. None if it isn't retried."""
+    false = next((each.error for each in verdicts if isinstance(each.error, FalseCitation)), None)
+    if false is not None:
+        return correction(false, remind)
+    return remind if retry and any(map(_unread, verdicts)) else None
 
 
 def _unread(verdict: JudgeVerdict) -> bool:

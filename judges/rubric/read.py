@@ -173,20 +173,14 @@ def _criterion(item: Any, *, kit: bool = False) -> Criterion:
     """One criterion. The importance in a rewardkit file does not gate, as in rewardkit itself."""
     if isinstance(item, str):
         return Criterion(_text(item))
-    if not isinstance(item, Mapping):
-        raise SchemaError(f"a criterion must be a string or an object, got {item!r:.80}", field="criterion")
-    key = next((key for key in _TEXT if isinstance(item.get(key), str) and item[key].strip()), None)
-    if key is None:
-        raise SchemaError(f"a criterion with none of {', '.join(_TEXT)}: {item!r:.120}", field="criterion")
-    notes = item.get("annotations")
-    notes = notes if isinstance(notes, Mapping) else {}
+    key = _text_key(item)
+    notes = item["annotations"] if isinstance(item.get("annotations"), Mapping) else {}
     importance = str(item.get("importance", notes.get("importance", ""))).lower().replace("_", " ")
     levels = tuple(map(str, item.get("levels") or ()))
-    weights = ("weight",) if kit or item.get("type") == "likert" else _POINTS  # here `points` is the size of the scale
     return Criterion(
         _text(item[key]),
         _name(item, key),
-        _number(next((item[name] for name in weights if item.get(name) is not None), 1.0), "points"),
+        _points(item, kit=kit),
         must=any(item.get(name) is True for name in _MUST) or (importance == "must have" and not kit),
         optional=_flag(item, "optional", "optional" in importance),
         negate=_flag(item, "negate", "negative" in str(notes.get("type", "")).lower()),
@@ -194,6 +188,22 @@ def _criterion(item: Any, *, kit: bool = False) -> Criterion:
         scale=_scale(item, levels),
         levels=levels,
     )
+
+
+def _points(item: Mapping[str, Any], *, kit: bool) -> float:
+    # The `points` of a rewardkit or Likert criterion are the size of its scale.
+    names = ("weight",) if kit or item.get("type") == "likert" else _POINTS
+    return _number(next((item[name] for name in names if item.get(name) is not None), 1.0), "points")
+
+
+def _text_key(item: Any) -> str:
+    """The key with a criterion's text."""
+    if not isinstance(item, Mapping):
+        raise SchemaError(f"a criterion must be a string or an object, got {item!r:.80}", field="criterion")
+    for key in _TEXT:
+        if isinstance(item.get(key), str) and item[key].strip():
+            return key
+    raise SchemaError(f"a criterion with none of {', '.join(_TEXT)}: {item!r:.120}", field="criterion")
 
 
 def _text(text: str) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,7 +31,7 @@ from verikit.scoring.folder import Folder
 from verikit.scoring.stages import begin, run_stage
 from verikit.stats.intervals import mean_interval
 from verikit.stats.paired import Outcomes, paired_difference
-from verikit.types import PASS_MARK, Group, Sample
+from verikit.types import PASS_MARK, Group, Sample, Score
 
 RUBRIC, REPORT = "rubric.json", "report.json"
 FEWEST = 24
@@ -117,15 +118,16 @@ def synthesise_rubric(
 def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> list[dict[str, Any]]:
     if isinstance(truth, Verifier):
         samples = [sample for group in groups for sample in group.samples()]
-        scores = iter(truth.score(samples))
-        values = [[next(scores).value for _ in group.completions] for group in groups]
+        values = iter([score.value for score in truth.score(samples)])
     else:
-        found = [[truth.get((group.id, index)) for index in range(len(group.completions))] for group in groups]
-        values = [[None if label is None else label.value for label in labels] for labels in found]
-    return [
-        {"id": group.id, "right": [None if value is None else value >= PASS_MARK for value in row]}
-        for group, row in zip(groups, values, strict=True)
-    ]
+        keys = ((group.id, index) for group in groups for index in range(len(group.completions)))
+        labels = map(truth.get, keys)
+        values = iter([None if label is None else label.value for label in labels])
+    return [{"id": group.id, "right": list(map(_is_right, islice(values, len(group.completions))))} for group in groups]
+
+
+def _is_right(value: float | None) -> bool | None:
+    return None if value is None else value >= PASS_MARK
 
 
 def _thirds(questions: Sequence[LabelledCandidates], seed: int) -> list[list[LabelledCandidates]]:
@@ -169,9 +171,14 @@ def _verdicts(questions: Sequence[LabelledCandidates], judge: Rubric) -> list[di
         rows.append({"id": question.group.id, "right": [right for _, right in known]})
     scores = judge.score(samples)
     raise_if_gone([score.cause for score in scores])
+    met = iter(_values(scores, judge))
+    return [row | {"met": list(islice(met, len(row["right"])))} for row in rows]
+
+
+def _values(scores: Sequence[Score], judge: Rubric) -> list[list[float | None]]:
+    """The verdict on each criterion of each candidate."""
     names = [item.name for item in judge.criteria.items] if judge.criteria else []
-    met = iter([[score.parts[name].value if name in score.parts else None for name in names] for score in scores])
-    return [row | {"met": [next(met) for _ in row["right"]]} for row in rows]
+    return [[score.parts[name].value if name in score.parts else None for name in names] for score in scores]
 
 
 def choose(
@@ -216,20 +223,24 @@ def _compared(
     questions: Sequence[JudgedCandidates], before: Mapping[int, float], after: Mapping[int, float]
 ) -> dict[str, Any]:
     """The ranking by all proposed criteria, one point each, beside the ranking by the rubric, on the same questions."""
-    outcomes = []
-    for name, weights in (("all, one point each", before), ("the rubric", after)):
-        ranked = [(question.id, ranking_accuracy(question, weights)) for question in questions]
-        by_id: dict[str, list[float]] = {}
-        for id, share in ranked:
-            if share is not None:
-                by_id.setdefault(id, []).append(share)
-        values = {id: fmean(shares) for id, shares in by_id.items()}
-        outcomes.append((name, Outcomes("", name, values, {id: id for id in values})))
+    rankings = (("all, one point each", before), ("the rubric", after))
+    first, second = (_accuracies(questions, name, weights) for name, weights in rankings)
     found: dict[str, Any] = {
-        name: mean_interval(ranking.values.values()).as_row() if ranking.values and weights else None
-        for (name, ranking), weights in zip(outcomes, (before, after), strict=True)
+        outcomes.metric: mean_interval(outcomes.values.values()).as_row() if outcomes.values and weights else None
+        for outcomes, weights in ((first, before), (second, after))
     }
-    change = paired_difference(outcomes[0][1], outcomes[1][1]) if after else None
+    change = paired_difference(first, second) if after else None
     if change is not None:
         found["difference"] = {"value": change.value, "low": change.low, "high": change.high, "p": change.p}
     return found
+
+
+def _accuracies(questions: Sequence[JudgedCandidates], name: str, weights: Mapping[int, float]) -> Outcomes:
+    """The share of a question's pairs that the weights rank rightly. Candidates of one question count once."""
+    by_id: dict[str, list[float]] = {}
+    for question in questions:
+        share = ranking_accuracy(question, weights)
+        if share is not None:
+            by_id.setdefault(question.id, []).append(share)
+    values = {id: fmean(shares) for id, shares in by_id.items()}
+    return Outcomes("", name, values, {id: id for id in values})

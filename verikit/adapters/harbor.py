@@ -245,16 +245,18 @@ def _requirement(spec: str) -> str:
 
 def _dockerfile(image: str, before: Tree | None) -> str:
     lines = [f"FROM {image}", f"WORKDIR {WORK}"]
-    paths = list(before.manifest) if before else []
-    if before and _contents(before):
-        lines.append(f"COPY files/ {WORK}/")
-    for path in paths:
-        empty = before is not None and before.manifest[path].kind == "folder"
-        if empty and not any(other.startswith(f"{path}/") for other in paths):
+    return "\n".join(lines + (_steps(before) if before is not None else [])) + "\n"
+
+
+def _steps(before: Tree) -> list[str]:
+    """Copy the files, and restore what the copy of a task's files loses: empty folders and executable bits."""
+    lines = [f"COPY files/ {WORK}/"] if _contents(before) else []
+    for path, entry in before.manifest.items():
+        if entry.kind == "folder" and not any(other.startswith(f"{path}/") for other in before.manifest):
             lines.append(f"RUN mkdir -p {shlex.quote(f'{WORK}/{path}')}")
-        elif before is not None and before.manifest[path].executable:
+        elif entry.executable:
             lines.append(f"RUN chmod 755 {shlex.quote(f'{WORK}/{path}')}")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _solution(before: Tree | None, oracle: Tree) -> dict[str, bytes]:

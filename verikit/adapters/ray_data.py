@@ -43,22 +43,7 @@ class ScoreBatch:
         """
         import numpy
 
-        prompt, completion, answer = self._columns
-        if completion not in batch:
-            raise UsageError(f"column {completion!r} not found", hint=nearest(completion, batch))
-        rest = [key for key in batch if key not in self._columns]
-        count = len(batch[completion])
-        prompts, golds = (batch[key] if key in batch else [None] * count for key in (prompt, answer))
-        samples = [
-            Sample(
-                prompt_of(prompts[i]),
-                batch[completion][i],
-                gold_of(golds[i]),
-                meta={key: batch[key][i] for key in rest},
-            )
-            for i in range(count)
-        ]
-        scores = self._verifier.score(samples)
+        scores = self._verifier.score(self._samples(batch))
         return {
             **batch,
             "score": numpy.array([score.filled(float("nan")) for score in scores], dtype=float),
@@ -66,6 +51,19 @@ class ScoreBatch:
             "score_reason": numpy.array([score.reason for score in scores], dtype=object),
             "score_answer": numpy.array([score.answer for score in scores], dtype=object),
         }
+
+    def _samples(self, batch: Mapping[str, Any]) -> list[Sample]:
+        prompt, completion, answer = self._columns
+        if completion not in batch:
+            raise UsageError(f"column {completion!r} not found", hint=nearest(completion, batch))
+        completions = batch[completion]
+        absent = [None] * len(completions)
+        prompts, golds = (batch.get(key, absent) for key in (prompt, answer))
+        rest = [key for key in batch if key not in self._columns]
+        return [
+            Sample(prompt_of(prompts[i]), completions[i], gold_of(golds[i]), meta={key: batch[key][i] for key in rest})
+            for i in range(len(completions))
+        ]
 
 
 def score_dataset(dataset: Any, spec: str, *, actors: int | None = None, **columns: str) -> Any:

@@ -84,10 +84,7 @@ class TRLReward(Reward):
     ) -> list[Sample]:
         """Build one sample per completion, with all columns but the gold answer and the token count as meta."""
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
-        key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
-        if self.answer is not None and self.answer not in rows:
-            raise UsageError(f"the dataset has no column {self.answer!r}", hint=nearest(self.answer, rows))
-        golds = rows.pop(key) if key is not None else [None] * len(completions)
+        golds = self._take_golds(rows, len(completions))
         return [
             Sample(
                 prompt_of(prompt),
@@ -97,6 +94,15 @@ class TRLReward(Reward):
             )
             for i, (prompt, completion, gold) in enumerate(zip(prompts, completions, golds, strict=True))
         ]
+
+    def _take_golds(self, rows: dict[str, Any], count: int) -> Sequence[Any]:
+        """Remove the column of gold answers from the rows' columns and return it."""
+        if self.answer is None:
+            key = next((key for key in GOLD_KEYS if key in rows), None)
+            return [None] * count if key is None else rows.pop(key)
+        if self.answer not in rows:
+            raise UsageError(f"the dataset has no column {self.answer!r}", hint=nearest(self.answer, rows))
+        return rows.pop(self.answer)
 
     def log(
         self,

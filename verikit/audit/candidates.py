@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean, pstdev
+from typing import Any
 
 from verikit.audit.findings import Finding, LabelCount, NoiseCount
 from verikit.audit.reward import SHOWN, WHAT
@@ -54,19 +55,26 @@ def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> t
             read, by = reader.score([row.sample(text) for text in row.completions]), reader
         answers = [score.answer for score in read]
         voted = clusters(answers, *equality(by, read))
-        votes = Counter(number for number in voted if number is not None)
-        if votes.total() < LEAST:
+        if len(voted) - voted.count(None) < LEAST:
             continue
         looked += 1
-        ((top, count),) = votes.most_common(1)
-        values = [score.filled(0.0) for score in scores]
-        right = sum(value >= mark for value in values)
-        theirs = [value for value, number in zip(values, voted, strict=True) if number == top]
-        if count >= AGREED * votes.total() and 4 * right <= count and max(theirs) < mark:
-            answer = next(text for text, number in zip(answers, voted, strict=True) if number == top)
-            told = f"{count} of {votes.total()} candidates agree on {str(answer)[:60]!r}, {right} on the gold"
+        told = _majority_against(scores, answers, voted, mark)
+        if told:
             found.append(Finding("suspect", row.line, row.id, f"{told} {str(row.golds[:1] or '')[1:-1][-60:]}"))
     return looked, found
+
+
+def _majority_against(scores: Sequence[Score], answers: Sequence[Any], voted: Sequence[int | None], mark: float) -> str:
+    """A clear majority of candidates whose answer is not rewarded, as one line. Empty if there is none."""
+    votes = Counter(number for number in voted if number is not None)
+    ((top, count),) = votes.most_common(1)
+    right = sum(score.filled(0.0) >= mark for score in scores)
+    theirs = [score.filled(0.0) for score, number in zip(scores, voted, strict=True) if number == top]
+    if count < AGREED * votes.total() or 4 * right > count or max(theirs) >= mark:
+        return ""
+    return (
+        f"{count} of {votes.total()} candidates agree on {str(answers[voted.index(top)])[:60]!r}, {right} on the gold"
+    )
 
 
 def check_labels(candidates: Candidates, mark: float) -> tuple[list[LabelCount], list[Finding], int]:

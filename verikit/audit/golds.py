@@ -39,22 +39,23 @@ def check_gold(row: AuditRow) -> Iterator[Finding]:
     """Yield the findings about one row's gold answer. There may be several."""
     golds = row.golds
     problems = [read_gold(gold).problem for gold in golds]
-    if not golds or all(problem in _NONE for problem in problems):
+    if all(problem in _NONE for problem in problems):  # or there are no golds
         yield Finding("empty", row.line, row.id, problems[0] if problems else "no gold answer")
         return
+    shown = golds[0][:200]
     if all(_is_withheld(read_gold(gold).text, row) for gold in golds):
-        yield Finding("empty", row.line, row.id, "the gold says that there is none", text=golds[0][:200])
+        yield Finding("empty", row.line, row.id, "the gold says that there is none", text=shown)
         return
-    if told := _unreadable(golds, problems):
-        yield Finding("unreadable", row.line, row.id, told, text=golds[0][:200])
-    if told := _several(row):
-        yield Finding("several", row.line, row.id, told, text=golds[0][:200])
-    if told := _contradiction(row):
-        yield Finding("contradiction", row.line, row.id, told)
-    if _is_prompt(golds, row.question):
-        yield Finding("prompt", row.line, row.id, "the gold is the prompt", text=golds[0][:200])
-    if told := _no_option(row):
-        yield Finding("option", row.line, row.id, told)
+    checks = (
+        ("unreadable", _unreadable(golds, problems), shown),
+        ("several", _several(row), shown),
+        ("contradiction", _contradiction(row), ""),
+        ("prompt", "the gold is the prompt" if _is_prompt(golds, row.question) else "", shown),
+        ("option", _no_option(row), ""),
+    )
+    for check, problem, quote in checks:
+        if problem:
+            yield Finding(check, row.line, row.id, problem, text=quote)
 
 
 def _is_withheld(gold: str, row: AuditRow) -> bool:
@@ -104,20 +105,26 @@ def _several(row: AuditRow) -> str:
     numbers = {read_gold(gold).tree for gold in golds if read_gold(gold).numeral}
     if len(numbers) > 1:
         return f"accepts {len(numbers)} numbers that differ: {', '.join(golds[:4])[:100]}"
-    gold = golds[0]
-    if len(golds) == 1 and "boxed" in gold:
-        boxes = [box.strip() for box in text.boxes(gold)]
-        if len(boxes) > 1 and any(_differ(boxes[-1], box) for box in boxes[:-1]):
-            return f"boxes {len(boxes)} answers that differ"
-    read = read_gold(gold)
+    boxes = _boxes(golds[0]) if len(golds) == 1 else []
+    if any(_differ(boxes[-1], box) for box in boxes[:-1]):
+        return f"boxes {len(boxes)} answers that differ"
+    read = read_gold(golds[0])
     letters = choices.several_letters(read.text) if row.options or read.kind == "letter" else frozenset()
     if len(letters) > 1:
         return f"names the options {', '.join(sorted(letters))}"
-    if (match := _OR.match(read.text.strip("$ "))) and not _asks_either(row.question, read.text):
-        first, second = (part.strip(" $,;\\(){}") for part in match.groups())
-        if first and second and _differ(first, second):
-            return f"offers {first!r} or {second!r}"
-    return ""
+    return _two_offered(row, read.text)
+
+
+def _boxes(gold: str) -> list[str]:
+    return [box.strip() for box in text.boxes(gold)] if "boxed" in gold else []
+
+
+def _two_offered(row: AuditRow, gold: str) -> str:
+    match = _OR.match(gold.strip("$ "))
+    if not match or _asks_either(row.question, gold):
+        return ""
+    first, second = (part.strip(" $,;\\(){}") for part in match.groups())
+    return f"offers {first!r} or {second!r}" if first and second and _differ(first, second) else ""
 
 
 def _asks_either(question: str, gold: str) -> bool:
@@ -136,15 +143,20 @@ def _contradiction(row: AuditRow) -> str:
     if not final and _MARK in gold:
         body, _, stated = gold.rpartition(_MARK)
         return _last_number_differs(body, stated.strip())
-    read = read_gold(gold)
-    if not final or read.problem:
-        return ""
-    stated = read.text
-    if read.letters and row.options and not choices.gold_letter(final)[0]:
-        stated = _option(row.options, min(read.letters))
+    stated = _stated_gold(row, final) if final else ""
     if not stated or not all(_differ(gold, final) for gold in (*row.golds, stated)):
         return ""
     return f"the solution ends in {final[:60]!r}, the gold is {stated[:60]!r}"
+
+
+def _stated_gold(row: AuditRow, final: str) -> str:
+    """The first gold as a solution would state it: the text of its option, unless the solution ends in a letter."""
+    read = read_gold(row.golds[0])
+    if read.problem:
+        return ""
+    if read.letters and row.options and not choices.gold_letter(final)[0]:
+        return _option(row.options, min(read.letters))
+    return read.text
 
 
 def _final(solution: str) -> str:

@@ -73,13 +73,13 @@ class RewardTrial:
     def run(self, *, programs: bool, seed: int) -> None:
         """Try all; fills `forms`, `findings`, `checks` and `probes`."""
         self._choose_forms()
-        honest = self._judge("itself", [self._honest(row) for row in self.rows])
+        honest = self._judge("itself", list(map(self._honest, self.rows)))
         if honest and not any(item.score.scored for item in honest):
             # A reward that abstains on every gold answer was not tried either.
             self.unscored = {item.probe.row.line: _unscored(item) for item in honest}
         paid = [scored.probe.row for scored in honest if self._paid(scored.score)]
-        self._judge("rewriting", [probe for row in paid for probe in self._stated(row, "rewriting", True)])
-        self._judge("near_miss", [probe for row in self.rows for probe in self._stated(row, "near_miss", False)])
+        self._judge("rewriting", self._stated_in(paid, "rewriting", True))
+        self._judge("near_miss", self._stated_in(self.rows, "near_miss", False))
         self._judge("other_gold", list(_other_golds(self.rows, self.forms, seed)))
         known = surroundings(self.rows, self.forms)
         attacks = ((row, name, text) for row in self.rows for name, text in hacks(row, known, programs=programs))
@@ -108,6 +108,9 @@ class RewardTrial:
         form = self.forms.get(row.kind, "boxed" if row.read else _PROGRAM)
         text = dict(_forms(row)).get(form) or next(iter(dict(_forms(row)).values()), "")
         return Probe(row, "itself", form, text, True)
+
+    def _stated_in(self, rows: Sequence[AuditRow], check: str, right: bool) -> list[Probe]:
+        return [probe for row in rows for probe in self._stated(row, check, right)]
 
     def _stated(self, row: AuditRow, check: str, right: bool) -> Iterator[Probe]:
         read, form = row.read, FORMS.get(self.forms.get(row.kind, ""), "{}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 MAX_DEPTH = 50
@@ -79,21 +81,10 @@ def _literal(node: ast.expr, depth: int) -> Any:
         return "..." if node.value is Ellipsis else node.value
     if depth > MAX_DEPTH:
         raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
-    if isinstance(node, ast.List):
-        return [_literal(item, depth + 1) for item in node.elts]
-    if isinstance(node, ast.Tuple):
-        return tuple([_literal(item, depth + 1) for item in node.elts])
-    if isinstance(node, ast.Dict):
-        return _mapping(node, depth)
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
-        return _number(node, depth)
-    if isinstance(node, ast.Call):
-        return {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node)
-    if isinstance(node, ast.Subscript):
-        return _source(node)
-    raise Unreadable(f"{type(node).__name__} is no literal")
+    read = _READ.get(type(node))
+    if read is None:
+        raise Unreadable(f"{type(node).__name__} is no literal")
+    return read(node, depth)
 
 
 def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
@@ -139,23 +130,42 @@ def _number(node: ast.expr, depth: int) -> int | float:
 def _binary(op: ast.operator, a: int | float, b: int | float) -> int | float:
     if max(abs(a), abs(b)) >= NUMBER_BOUND:
         raise Unreadable("a number out of range")
+    calculate = _CALCULATE.get(type(op), _not_carried_out)
     try:
-        match op:
-            case ast.Add():
-                return a + b
-            case ast.Sub():
-                return a - b
-            case ast.Mult():
-                return a * b
-            case ast.Div():
-                return a / b
-            case ast.FloorDiv():
-                return a // b
-            case ast.Mod():
-                return a % b
-            case ast.Pow() if abs(b) <= 64 and (abs(a) <= 1 or abs(b) <= 1 or abs(a) ** min(abs(b), 60) < 1e18):
-                power = a**b
-                return power if isinstance(power, (int, float)) else float("nan")
+        return calculate(a, b)
     except (ZeroDivisionError, OverflowError):
-        pass
+        return _not_carried_out(a, b)
+
+
+def _not_carried_out(a: int | float, b: int | float) -> int | float:
     raise Unreadable("arithmetic that is not carried out")
+
+
+def _power(a: int | float, b: int | float) -> int | float:
+    """A power of few digits, because one such as 9**9**9 would use up time and memory."""
+    if abs(b) > 64 or not (abs(a) <= 1 or abs(b) <= 1 or abs(a) ** min(abs(b), 60) < 1e18):
+        return _not_carried_out(a, b)
+    power = a**b
+    return power if isinstance(power, (int, float)) else float("nan")
+
+
+_CALCULATE: dict[type[ast.operator], Callable[[int | float, int | float], int | float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+_READ: dict[type[ast.expr], Callable[[Any, int], Any]] = {
+    ast.List: lambda node, depth: [_literal(item, depth + 1) for item in node.elts],
+    ast.Tuple: lambda node, depth: tuple([_literal(item, depth + 1) for item in node.elts]),
+    ast.Dict: _mapping,
+    ast.Name: lambda node, depth: node.id,
+    ast.UnaryOp: _number,
+    ast.BinOp: _number,
+    ast.Call: lambda node, depth: {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node),
+    ast.Subscript: lambda node, depth: _source(node),
+}
+"""How each kind of literal is read, except constants."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar, Literal, cast, get_args
 
 from verikit.base import Verifier
@@ -18,7 +19,7 @@ Rule = Literal["mean", "min", "last"]
 MAX_TURNS = 1000
 """Maximum number of the model's turns. A conversation with more gets 0.0 and is not read."""
 _KEPT = ("tool_calls", "tool_call_id", "name")
-_SLICE = re.compile(r"(-?\d{1,4})?(:)?(-?\d{1,4})?")
+_SLICE = re.compile(r"(?P<index>-?\d{1,4})|(?P<start>-?\d{1,4})?:(?P<stop>-?\d{1,4})?")
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,15 @@ class Turns(Verifier):
         numbers = [number for number, message in enumerate(messages) if by_assistant(message)]
         if len(numbers) > MAX_TURNS:
             return Score(0.0, reason=f"{len(numbers)} turns, over the cap of {MAX_TURNS}")
-        if self.which == "said":
-            picked = [number for number in numbers if _text(messages[number]).strip()]
-        else:
-            picked = numbers[_slice(self.which)]
+        picked = self._picked(messages, numbers)
         if not picked:
             return Score(0.0, reason=f"no turn {self.which} among {len(numbers)}")
-        if not sample.messages:
-            return [sample]
-        return [_turn(sample, messages, number) for number in picked]
+        return [_turn(sample, messages, number) for number in picked] if sample.messages else [sample]
+
+    def _picked(self, messages: Sequence[CompletionMessage], numbers: list[int]) -> list[int]:
+        if self.which == "said":
+            return [number for number in numbers if _text(messages[number]).strip()]
+        return numbers[_slice(self.which)]
 
     def _merged(self, scores: Sequence[Score]) -> Score:
         if len(scores) == 1:
@@ -59,15 +60,14 @@ class Turns(Verifier):
         for name, score in parts.items():
             if score.status in ("timeout", "error"):
                 return whole(parts, None, score.status, f"{name}: {score.reason}")
-        live = [score for score in scores if score.value is not None]
-        values = [score.value for score in live if score.value is not None]
-        if not values:
+        live = [(score.value, score) for score in scores if score.value is not None]
+        if not live:
             return whole(parts, None, "abstained", f"{self.part.name} abstained on every turn")
+        value, deciding = min(live, key=itemgetter(0)) if self.rule == "min" else live[-1]
         if self.rule == "mean":
-            return whole(parts, sum(values) / len(values), "ok", f"mean of {len(values)} turns", decided_by=live[-1])
-        value = min(values) if self.rule == "min" else values[-1]
-        deciding = next(score for score in live if score.value == value) if self.rule == "min" else live[-1]
-        return whole(parts, value, "ok", f"{self.rule} of {len(values)} turns: {deciding.reason}", decided_by=deciding)
+            mean = sum(map(itemgetter(0), live)) / len(live)
+            return whole(parts, mean, "ok", f"mean of {len(live)} turns", decided_by=deciding)
+        return whole(parts, value, "ok", f"{self.rule} of {len(live)} turns: {deciding.reason}", decided_by=deciding)
 
     def equal(self, a: str, b: str) -> bool | None:
         """Compare with the part."""
@@ -115,15 +115,14 @@ def _slice(which: str) -> slice:
     if which in named:
         return named[which]
     match = _SLICE.fullmatch(which)
-    if not match or not which or (match[3] and not match[2]):
+    if not match:
         raise UsageError(
             f"which must be all, said, first, last, an index or a slice, got {which!r}", hint="which='-2:', which=0"
         )
-    start, stop = (int(text) if text else None for text in (match[1], match[3]))
-    if match[2]:
-        return slice(start, stop)
-    index = start or 0
-    return slice(index, index + 1 if index != -1 else None)
+    if match["index"]:
+        index = int(match["index"])
+        return slice(index, index + 1 if index != -1 else None)
+    return slice(*(int(text) if text else None for text in (match["start"], match["stop"])))
 
 
 def turns(part: Part, which: str | int = "all", rule: Rule = "mean") -> Verifier:

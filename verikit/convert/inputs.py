@@ -43,11 +43,13 @@ def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool
         raise UsageError("files can't be combined with Hugging Face datasets", hint="convert one after the other")
     if config and not hub:
         raise UsageError("--config goes with hf:ORG/NAME")
-    if hub:
-        for path in hub:
-            yield from _streamed(path.removeprefix(HUB), config, split)
-        return
-    files = _named(paths, split)
+    for path in hub:
+        yield from _streamed(path.removeprefix(HUB), config, split)
+    if not hub:
+        yield from _of_files(_named(paths, split), golds=golds)
+
+
+def _of_files(files: Sequence[str], *, golds: bool) -> Rows:
     if not golds:
         yield from read_rows(files)
         return
@@ -120,21 +122,27 @@ def _streamed(path: str, config: str, split: str) -> Rows:
     except ImportError:
         raise MissingExtra("reading Hugging Face datasets", "frames") from None
     name, number = f"{HUB}{path}", 0
-    faults = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
     try:
         found = datasets.load_dataset(path, config or None, split=split or None, streaming=True)
-        if not split:
-            if len(found) > 1:
-                raise UsageError(f"{name} contains the splits {', '.join(found)}", hint="--split names one")
-            found = next(iter(found.values()))
-        for number, row in enumerate(found, 1):
+        for number, row in enumerate(found if split else _only_split(found, name), 1):
             yield name, number, plain_row(row)
-    except faults as error:
-        if isinstance(error, UsageError):
-            raise
-        told = " ".join(str(error).split())[:300]
-        where = f"breaks off after row {number}" if number else "can't be had"
-        hint = "download it and give the files" if number == 0 else "fetch it again"
-        raise UsageError(f"{name} {where}: {told}", hint=hint) from None
+    except UsageError:  # a ValueError too
+        raise
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise _interrupted(name, number, error) from None
     if not number:
         raise UsageError(f"{name} has no rows")
+
+
+def _only_split(splits: Any, name: str) -> Any:
+    if len(splits) > 1:
+        raise UsageError(f"{name} contains the splits {', '.join(splits)}", hint="--split names one")
+    return next(iter(splits.values()))
+
+
+def _interrupted(name: str, rows: int, error: Exception) -> UsageError:
+    """The error of a dataset that could not be opened, or whose stream broke off after some rows."""
+    problem = " ".join(str(error).split())[:300]
+    if rows:
+        return UsageError(f"{name} breaks off after row {rows}: {problem}", hint="fetch it again")
+    return UsageError(f"{name} can't be had: {problem}", hint="download it and give the files")

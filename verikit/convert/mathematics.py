@@ -37,17 +37,24 @@ def math(row: JsonRow) -> Iterator[JsonRow]:
 
 def numinamath(row: JsonRow) -> Iterator[JsonRow]:
     """A problem of NuminaMath. Proofs, and rows that its own checks call invalid, are skipped."""
-    kinds = {str(row.get(key) or "").strip().lower() for key in ("answer", "question_type", "problem_type")}
-    if found := [name for name in NO_ANSWERS if name in kinds]:
-        raise LeftOut(f"no answer to check ({found[0]})")
-    for key in ("problem_is_valid", "solution_is_valid"):
-        if row.get(key) not in (None, "", "Yes", True):
-            raise LeftOut(f"{key} is {row[key]}")
-    if row.get("question_type") == "MCQ":
-        raise LeftOut("multiple choice (MCQ): the options stand in the problem")
+    unfit = _unfit(row)
+    if unfit:
+        raise LeftOut(unfit)
     if row.get("answer") in (None, "") and not boxes(str(row.get("solution") or "")):
         raise LeftOut("no box in the solution")
     yield _solved(row, formula(row, "problem"))
+
+
+def _unfit(row: JsonRow) -> str:
+    """The reason to leave a problem of NuminaMath out, according to the row's own labels. Empty if there is none."""
+    kinds = {str(row.get(key) or "").strip().lower() for key in ("answer", "question_type", "problem_type")}
+    for name in NO_ANSWERS:
+        if name in kinds:
+            return f"no answer to check ({name})"
+    for key in ("problem_is_valid", "solution_is_valid"):
+        if row.get(key) not in (None, "", "Yes", True):
+            return f"{key} is {row[key]}"
+    return "multiple choice (MCQ): the options stand in the problem" if row.get("question_type") == "MCQ" else ""
 
 
 def _solved(row: JsonRow, problem: str) -> JsonRow:

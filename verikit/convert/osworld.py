@@ -179,12 +179,13 @@ def _documents(compared: Compared) -> Iterator[Check]:
 def _document_rule(func: str, told: Options) -> str:
     if func == "compare_docx_lines":
         return "set"
+    words = told.get("ignore_blanks", True) or told.get("content_only")
+    filled = told.get("delete_empty_lines") or func.endswith("ignore_new_lines")
     if told.get("ignore_order"):
-        blanks = told.get("ignore_blanks", True) or told.get("delete_empty_lines") or told.get("content_only")
-        return "filled bag" if blanks or func.endswith("ignore_new_lines") else "bag"
-    if told.get("ignore_blanks", True) or told.get("content_only"):
+        return "filled bag" if words or filled else "bag"
+    if words:
         return "words"
-    return "filled" if told.get("delete_empty_lines") or func.endswith("ignore_new_lines") else "lines"
+    return "filled" if filled else "lines"
 
 
 def _spacing(compared: Compared) -> Iterator[Check]:

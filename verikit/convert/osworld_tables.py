@@ -97,12 +97,17 @@ def _printed(name: str, title: str, golds: Callable[[str], bytes]) -> dict[str, 
 
 def _cell(rule: Rule) -> JsonRow | None:
     """A cell that must have a value. Other properties, and other methods than `eq`, are not translated."""
-    own, props = _place(rule.get("sheet_idx"), "R"), rule.get("props")
-    wanted = props.get("value") if isinstance(props, Mapping) and len(props) == 1 else None
-    if own is None or not isinstance(wanted, Mapping) or wanted.get("method") != "eq" or wanted.get("ref") is None:
+    own, wanted = _place(rule.get("sheet_idx"), "R"), _only_value(rule.get("props"))
+    if own is None or wanted.get("method") != "eq" or wanted.get("ref") is None:
         return None
     place = rule.get("coordinate")
     area = reference(place) if isinstance(place, str) and "!" not in place else None
     if area is None or area.size != 1:
         raise SchemaError("coordinate must be a cell such as B2", field="evaluator.options.rules")
     return {"kind": "cells", "sheet": own, "values": {place: wanted["ref"]}}
+
+
+def _only_value(props: Any) -> Mapping[str, Any]:
+    """The condition on a cell's value, empty if there is none or there are conditions on other properties."""
+    wanted = props.get("value") if isinstance(props, Mapping) and len(props) == 1 else None
+    return wanted if isinstance(wanted, Mapping) else {}

@@ -40,17 +40,21 @@ def kilt(row: JsonRow) -> Iterator[JsonRow]:
     `verikit index build --words 100` cuts it into passages.
     """
     title = text(row, "wikipedia_title", "title")
+    lines = [_MARK.sub("", part).strip() for part in _paragraphs(row)]
+    if lines[:1] == [title.strip()]:
+        del lines[0]
+    content = "\n".join(filter(None, lines))
+    if not content:
+        raise SchemaError("all paragraphs are empty except for the title", field="text")
+    yield {"id": _id(row), "title": title, "text": content}
+
+
+def _paragraphs(row: JsonRow) -> list[str]:
     held = need(row, "text")
     paragraphs = held.get("paragraph") if isinstance(held, dict) else held
     if not isinstance(paragraphs, list) or not all(isinstance(part, str) for part in paragraphs):
         raise SchemaError("is not a list of paragraphs", field="text")
-    lines = [_MARK.sub("", part).strip() for part in paragraphs]
-    if lines and lines[0] == title.strip():
-        del lines[0]
-    content = "\n".join(line for line in lines if line)
-    if not content:
-        raise SchemaError("all paragraphs are empty except for the title", field="text")
-    yield {"id": _id(row), "title": title, "text": content}
+    return paragraphs
 
 
 def document(row: JsonRow) -> Iterator[JsonRow]:

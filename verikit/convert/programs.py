@@ -75,11 +75,11 @@ def contests(row: JsonRow) -> Iterator[JsonRow]:
     Times in the row (`time_limit`) refer to the contest's own machines.
     """
     tests = {key: row[key] for key in CONTEST if isinstance(row.get(key), dict) and row[key].get("input")}
-    if not tests and any(key in row for key in CONTEST):
-        raise LeftOut("no tests")
     if not tests:
-        need(row, *CONTEST)
-    if str(row.get("input_file") or row.get("output_file") or ""):
+        if not any(key in row for key in CONTEST):
+            need(row, *CONTEST)  # raises an error that names the keys
+        raise LeftOut("no tests")
+    if row.get("input_file") or row.get("output_file"):
         raise LeftOut("reads or writes a named file, not standard input and output")
     yield _task({**row, "id": row.get("id") or row.get("name")}, text(row, "description"), tests)
 

@@ -83,20 +83,25 @@ def _passages(row: JsonRow) -> Iterator[tuple[str, str]]:
         for item in _objects(inner["paragraphs"], "paragraphs"):
             yield _named(item.get("title"), "paragraphs"), _joined(item.get("paragraph_text"), "paragraphs")
         return
-    context = decoded(inner.get("context") or [], "context")
-    if isinstance(context, dict):  # columns
-        titles, sentences = context.get("title"), context.get("sentences", context.get("content"))
-        if not isinstance(titles, list) or not isinstance(sentences, list) or len(titles) != len(sentences):
-            raise SchemaError("needs lists `title` and `sentences` of one length", field="context")
-        context = [list(pair) for pair in zip(titles, sentences, strict=True)]
-    if not isinstance(context, list):
-        raise SchemaError("must be a list or an object", field="context")
-    for item in context:
+    for item in _context(inner):
         columns = isinstance(item, dict)
         pair = [item.get("title"), item.get("sentences", item.get("content"))] if columns else item
         if not isinstance(pair, list) or len(pair) != 2:
             raise SchemaError("an item is [title, sentences]", field="context")
         yield _named(pair[0], "context"), _joined(pair[1], "context")
+
+
+def _context(row: Mapping[str, Any]) -> list[Any]:
+    """The items of `context`: a list, or lists of titles and sentences of one length."""
+    context = decoded(row.get("context") or [], "context")
+    if isinstance(context, list):
+        return context
+    if not isinstance(context, dict):
+        raise SchemaError("must be a list or an object", field="context")
+    titles, sentences = context.get("title"), context.get("sentences", context.get("content"))
+    if not isinstance(titles, list) or not isinstance(sentences, list) or len(titles) != len(sentences):
+        raise SchemaError("needs lists `title` and `sentences` of one length", field="context")
+    return [list(pair) for pair in zip(titles, sentences, strict=True)]
 
 
 def _objects(value: Any, field: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -98,30 +98,35 @@ def _lines(
     Raises:
         UsageError: There are no rows.
     """
-    ids, contents = IdIndex(), IdIndex() if form.distinct else None
-    try:
+    with closing(IdIndex()) as ids, closing(IdIndex()) if form.distinct else nullcontext() as contents:
         for row in _made(form, source, state, tell, watch):
             if contents is not None and contents.add(f"{row.get('title')}\n{row.get('text')}", 1):
                 state.repeated += 1
                 continue
             state.written += 1
-            row["id"] = row["id"] or f"{form.name}-{state.read if form.prompts else state.written}"
-            name, number = row["id"], state.written
-            while ids.add(row["id"], state.written):  # an id with a number appended may be another row's own id
-                row["id"] = f"{name}-{number}"
-                number += 1
+            number = state.read if form.prompts else state.written
+            row["id"] = _free_id(row["id"] or f"{form.name}-{number}", ids, state)
             yield row, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             if limit is not None and state.written >= limit:
                 break
-    finally:
-        ids.close()
-        if contents is not None:
-            contents.close()
     if not state.written:
-        told = f"{state.bad:,} bad" + (f", {state.left_out.total():,} left out" if state.left_out else "")
-        raise UsageError(
-            f"conversion as {form.name} produced zero rows ({told})", hint="`verikit data list` names the forms"
-        )
+        raise _no_rows(form, state)
+
+
+def _no_rows(form: Form, state: ConversionCounts) -> UsageError:
+    counts = f"{state.bad:,} bad" + (f", {state.left_out.total():,} left out" if state.left_out else "")
+    return UsageError(
+        f"conversion as {form.name} produced zero rows ({counts})", hint="`verikit data list` names the forms"
+    )
+
+
+def _free_id(name: str, ids: IdIndex, state: ConversionCounts) -> str:
+    """Return the name, with a number appended if an earlier row has it, and note it."""
+    id, number = name, state.written
+    while ids.add(id, state.written):  # an id with a number appended may be another row's own id
+        id = f"{name}-{number}"
+        number += 1
+    return id
 
 
 def _made(

@@ -88,14 +88,11 @@ class Request:
         if not isinstance(self.prompt, str):
             object.__setattr__(self, "prompt", tuple(self.prompt))
         object.__setattr__(self, "stop", (self.stop,) if isinstance(self.stop, str) else tuple(self.stop))
-        whole = isinstance(self.prompt, str) or any(
-            all(isinstance(part, kind) for part in self.prompt) for kind in (int, Mapping)
-        )
         wrong = [
             text
             for text, bad in (
                 ("an empty prompt of messages or ids", self.prompt == ()),
-                ("a prompt that is neither text nor messages nor ids", not whole),
+                ("a prompt that is neither text nor messages nor ids", not _is_prompt(self.prompt)),
                 (f"n={self.n}", self.n < 1),
                 (f"max_tokens={self.max_tokens}", self.max_tokens < 0),
                 (f"temperature={self.temperature}", not 0 <= self.temperature < float("inf")),
@@ -324,3 +321,8 @@ class StreamingEngine(Engine):
         """Wait for all results and put them in order."""
         results = dict(self.stream(requests))
         return [results[index] for index in range(len(requests))]
+
+
+def _is_prompt(prompt: Any) -> bool:
+    """Whether a prompt is text, token ids or messages."""
+    return isinstance(prompt, str) or any(all(isinstance(part, kind) for part in prompt) for kind in (int, Mapping))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
@@ -167,9 +168,15 @@ def _generation(output: Any, request: Request) -> Generation:
     if request.prompt_logprobs is None:
         return Generation(outputs, ids, usage=usage)
     steps = output.prompt_logprobs
-    chosen = [None if step is None else max(FLOOR, step[token].logprob) for token, step in zip(ids, steps, strict=True)]
     tops = tuple(_ranked(step or {}) for step in steps) if request.prompt_logprobs else ()
-    return Generation(outputs, ids, tuple(chosen), tops, usage)
+    return Generation(outputs, ids, _chosen_logprobs(ids, steps), tops, usage)
+
+
+def _chosen_logprobs(ids: Sequence[int], steps: Sequence[Any]) -> tuple[float | None, ...]:
+    """Those of a prompt's own tokens. The first token has none, because nothing precedes it."""
+    return tuple(
+        None if step is None else max(FLOOR, step[token].logprob) for token, step in zip(ids, steps, strict=True)
+    )
 
 
 def _output(sampled: Any, request: Request) -> Output:
@@ -177,13 +184,18 @@ def _output(sampled: Any, request: Request) -> Output:
         return Output("", finish_reason="length")
     ids, reason = tuple(sampled.token_ids), str(sampled.finish_reason or "")
     by = _stopped_by(sampled.stop_reason) if request.stop and reason == "stop" else None
-    if request.logprobs is None:
-        return Output(sampled.text, ids, finish_reason=reason, stopped_by=by)
-    steps = list(zip(ids, sampled.logprobs, strict=True))
-    tokens = tuple(step[token].decoded_token or "" for token, step in steps)
-    logprobs = tuple(max(FLOOR, step[token].logprob) for token, step in steps)
-    tops = tuple(_ranked(step) for _, step in steps) if request.logprobs else ()
-    return Output(sampled.text, ids, tokens, logprobs, tops, reason, stopped_by=by)
+    output = Output(sampled.text, ids, finish_reason=reason, stopped_by=by)
+    return output if request.logprobs is None else _with_logprobs(output, sampled.logprobs, request.logprobs)
+
+
+def _with_logprobs(output: Output, steps: Sequence[Any], k: int) -> Output:
+    chosen = [step[token] for token, step in zip(output.ids, steps, strict=True)]
+    return replace(
+        output,
+        tokens=tuple(one.decoded_token or "" for one in chosen),
+        logprobs=tuple(max(FLOOR, one.logprob) for one in chosen),
+        top_logprobs=tuple(map(_ranked, steps)) if k else (),
+    )
 
 
 def _stopped_by(given: Any) -> str:

@@ -41,6 +41,15 @@ def parse(path: str) -> Path:
     Raises:
         UsageError: The text is not a path, or its namespace is unknown.
     """
+    steps = _steps(path)
+    if not steps or steps[0] not in NAMESPACES:
+        raise UsageError(f"{path!r} names neither item nor sample", hint="{{item.key}}, {{sample.output_text}}")
+    if steps[0] == "sample" and (len(steps) < 2 or steps[1] not in SAMPLE):
+        raise UsageError(f"sample has no {path!r}", hint=f"available: {', '.join(SAMPLE)}")
+    return tuple(steps)
+
+
+def _steps(path: str) -> list[str | int]:
     text, at = path.strip(), 0
     steps: list[str | int] = []
     while at < len(text):
@@ -49,11 +58,7 @@ def parse(path: str) -> Path:
             raise UsageError(f"can't read the path {path!r}", hint="{{item.key}}, {{sample.output_text}}")
         steps.append(int(match[2]) if match[2] is not None else match[1] or match[3] or match[4] or "")
         at = match.end()
-    if not steps or steps[0] not in NAMESPACES:
-        raise UsageError(f"{path!r} names neither item nor sample", hint="{{item.key}}, {{sample.output_text}}")
-    if steps[0] == "sample" and (len(steps) < 2 or steps[1] not in SAMPLE):
-        raise UsageError(f"sample has no {path!r}", hint=f"available: {', '.join(SAMPLE)}")
-    return tuple(steps)
+    return steps
 
 
 def check(text: str) -> None:

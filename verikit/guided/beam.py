@@ -9,6 +9,7 @@ only fall (min, product), no finished solution loses to one that turns out worse
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from verikit.guided.draft import Draft, Growth, distinct, ranked
 from verikit.guided.strategy import SearchStrategy, TokenBudget, Walk
@@ -34,8 +35,9 @@ class Beam(SearchStrategy):
         while live and budget.left:
             grown = yield [Growth(draft, count) for draft in live]
             count = self.expand
-            found = distinct(draft for drafts in grown for draft in drafts)
-            ended = distinct([*ended, *(draft for draft in found if draft.finish)])
-            going = [draft for draft in found if not draft.finish]
-            live = [draft for draft in ranked([*ended, *going])[: self.width] if not draft.finish]
+            # Finished drafts come first: of equally good ones they are preferred.
+            found = sorted(distinct(chain.from_iterable(grown)), key=lambda draft: not draft.finish)
+            pool = distinct([*ended, *found])
+            ended = [draft for draft in pool if draft.finish]
+            live = [draft for draft in ranked(pool)[: self.width] if not draft.finish]
         return ranked(ended)[: self.width] or ranked(live)

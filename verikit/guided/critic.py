@@ -6,6 +6,7 @@ same loop for existing solutions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from verikit.guided.draft import Draft, Growth
@@ -31,18 +32,25 @@ class CriticLoop(SearchStrategy):
     def search(self, budget: TokenBudget) -> Walk:
         """Sample solutions, then refine the doubtful ones."""
         found = yield from sampled(self.n, budget)
-        live = [number for number, draft in enumerate(found) if draft.doubtful >= 0]
+        live = _doubtful(found, range(len(found)))
         for turn in range(1, self.turns + 1):
             if not live or not budget.left:
                 break
             # Each turn has other sample numbers, so that a repeated solution is not continued with the same seeds.
-            asked = [(number, number + turn * self.n) for number in live]
-            grown = yield [Growth(Draft(), 1, at, whole=True, said=_doubted(found[number])) for number, at in asked]
+            grown = yield [
+                Growth(Draft(), 1, number + turn * self.n, whole=True, said=_doubted(found[number])) for number in live
+            ]
+            judged = []
             for number, drafts in zip(live, grown, strict=True):
                 found[number] = _refined(found[number], drafts)
-            judged = [number for number, drafts in zip(live, grown, strict=True) if _has_value(drafts)]
-            live = [number for number in judged if found[number].doubtful >= 0]
+                if _has_value(drafts):
+                    judged.append(number)
+            live = _doubtful(found, judged)
         return found
+
+
+def _doubtful(drafts: Sequence[Draft], numbers: Iterable[int]) -> list[int]:
+    return [number for number in numbers if drafts[number].doubtful >= 0]
 
 
 def _doubted(draft: Draft) -> tuple[Message, ...]:

@@ -7,6 +7,7 @@ other trees remain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verikit.guided.draft import Draft, Growth, ranked
@@ -33,10 +34,14 @@ class DVTS(SearchStrategy):
         while live and budget.left:
             # Each tree has its own sample numbers. Otherwise trees with equal text would continue identically.
             grown = yield [Growth(trees[tree], self.expand, tree * self.expand) for tree in live]
-            for tree, drafts in zip(live, grown, strict=True):
-                best = ranked(drafts)
-                trees[tree] = best[0] if best else trees[tree]
-            live = [tree for tree, drafts in zip(live, grown, strict=True) if ranked(drafts)]
-            live = [tree for tree in live if not trees[tree].finish]
-        found = [tree for tree in trees if tree.value is not None]
-        return [tree for tree in found if tree.finish] or found
+            best = [(tree, drafts[0]) for tree, drafts in zip(live, map(ranked, grown), strict=True) if drafts]
+            for tree, draft in best:
+                trees[tree] = draft
+            live = [tree for tree, draft in best if not draft.finish]
+        return _results(trees)
+
+
+def _results(trees: Sequence[Draft]) -> list[Draft]:
+    """The trees with a value. Unfinished ones only if none is finished."""
+    found = [tree for tree in trees if tree.value is not None]
+    return [tree for tree in found if tree.finish] or found

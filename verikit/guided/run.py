@@ -6,14 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 
 from verikit.base import Verifier, walk
-from verikit.engines.types import Engine
+from verikit.engines.types import Engine, Generation
 from verikit.errors import UsageError
 from verikit.guided.search import PromptSearch, SearchedRow
 from verikit.guided.strategy import SearchStrategy
 from verikit.sampling.core import Keep, Kept, keep_none, none_kept
-from verikit.sampling.lanes import EngineHealth, Lanes, Wave
+from verikit.sampling.lanes import EngineHealth, Lanes, Wave, settle
 from verikit.sampling.settings import SamplingSettings
 from verikit.types import Group, Sample, Score
 
@@ -21,6 +22,12 @@ OPEN = 256
 """Maximum number of prompts searched in parallel, including finished ones that wait for earlier prompts."""
 JUDGED = 16
 """Number of waiting drafts from which judging starts while other drafts are still being written."""
+
+
+def _guiding(strategy: SearchStrategy) -> SearchStrategy:
+    """A verifier with a guiding form (`genprm`) continues from its review of a draft instead of starting over."""
+    guiding: Callable[[], Verifier] | None = getattr(strategy.prm, "guiding", None)
+    return strategy if guiding is None else replace(strategy, prm=guiding())
 
 
 def _check_settings(engine: Engine, settings: SamplingSettings, budget: int | None) -> None:
@@ -67,9 +74,7 @@ def guided_search(
         UsageError: The settings are not valid for a search, or the verifier was set up wrong.
     """
     _check_settings(engine, settings, budget)
-    # A verifier with a guiding form (`genprm`) continues from its earlier review of a draft instead of starting over.
-    guiding: Callable[[], Verifier] | None = getattr(strategy.prm, "guiding", None)
-    strategy = strategy if guiding is None else replace(strategy, prm=guiding())
+    strategy = _guiding(strategy)
     lanes, health = Lanes(engine), EngineHealth(answered=answered)
     run = _Searches(engine, settings, strategy, budget, iter(prompts), kept, keep)
     with closing(lanes):
@@ -84,19 +89,7 @@ def guided_search(
                 if run.over:
                     return
                 continue
-            wave, index, result = lanes.next()
-            if isinstance(result, Exception):
-                raise result
-            if index is None:
-                health.check(wave)
-                for (search, number), failed in wave.failed:
-                    keep(search.line, search.group, search.take(number, failed))
-            elif result is not None and result.error is not None:
-                wave.failed.append((wave.tags[index], result))
-            elif result is not None:
-                health.note()
-                search, number = wave.tags[index]
-                keep(search.line, search.group, search.take(number, result))
+            settle(lanes.next(), health, run.take)
 
 
 class _Searches:
@@ -143,15 +136,20 @@ class _Searches:
             self._open.append(search)
             yield search
 
+    def take(self, tag: tuple[PromptSearch, int], generation: Generation) -> None:
+        """Record a result and keep its event."""
+        search, number = tag
+        self._keep(search.line, search.group, search.take(number, generation))
+
     def judge(self, at_least: int) -> bool:
         """Score the waiting drafts if there are at least this many. Returns whether it did."""
         waiting = [search for search in self._open if search.waiting]
-        if sum(len(search.waiting) for search in waiting) < at_least:
-            return False
         shown = [sample for search in waiting for sample in search.waiting]
+        if len(shown) < at_least:
+            return False
         scores = iter(self._strategy.prm.score(shown) if self._together else ())
         for search in waiting:
-            own = [next(scores) for _ in search.waiting] if self._together else self._alone(search.waiting)
+            own = list(islice(scores, len(search.waiting))) if self._together else self._alone(search.waiting)
             for event in search.give(own):
                 self._keep(search.line, search.group, event)
         return True

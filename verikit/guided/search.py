@@ -261,16 +261,15 @@ class PromptSearch:
     def _grown(self, growth: Growth, task: _Task, event: JsonObject) -> Draft:
         """The draft that continues the old one with a result. It still has the old draft's scores."""
         old, separator = growth.draft, self._strategy.step
-        by, written = event.get("stopped_by", ""), event["usage"]["completion_tokens"]
-        text = old.text + event["text"]
-        finish = "stop" if event["finish_reason"] == "stop" and (growth.whole or by != separator) else ""
-        if not finish and by == separator:
-            text += separator
+        written = event["usage"]["completion_tokens"]
+        text, tokens = old.text + event["text"], old.tokens + written
+        at_step = event.get("stopped_by", "") == separator
+        if event["finish_reason"] == "stop" and (growth.whole or not at_step):
+            return replace(old, text=text, finish="stop", tokens=tokens, steps=steps_of(text, separator))
+        text += separator if at_step else ""
         steps = steps_of(text, separator)
-        tokens = old.tokens + written
         used_up = event["finish_reason"] == "length" and (growth.whole or written < task.room)
-        if not finish and (used_up or self._is_full(tokens, steps)):
-            finish = "length"
+        finish = "length" if used_up or self._is_full(tokens, steps) else ""
         return replace(old, text=text, finish=finish, tokens=tokens, steps=steps)
 
     def _shown(self, draft: Draft) -> Sample:

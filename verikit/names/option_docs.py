@@ -64,10 +64,11 @@ def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
     except (TypeError, ValueError):
         return []
     owner = getattr(made, "__self__", None)
-    if isinstance(owner, type) and any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
-        own = [parameter for parameter in taken if parameter.kind is not parameter.VAR_KEYWORD]
-        return [*own, *(p for p in _parameters(owner) if p.kind is p.KEYWORD_ONLY or p.default is not p.empty)]
-    return taken
+    own = [parameter for parameter in taken if parameter.kind is not parameter.VAR_KEYWORD]
+    if not isinstance(owner, type) or len(own) == len(taken):
+        return taken
+    # A class method that passes further options on to its class.
+    return [*own, *(p for p in _parameters(owner) if p.kind is p.KEYWORD_ONLY or p.default is not p.empty)]
 
 
 def _hints(made: Callable[..., Any]) -> dict[str, Any]:

@@ -239,22 +239,21 @@ def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, 
         taken = signature(make).parameters
     except (TypeError, ValueError):
         return "", ""
-    kinds = [parameter.kind for parameter in taken.values()]
-    positional = [
-        name
-        for name, parameter in taken.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    named = [
-        name
-        for name, parameter in taken.items()
-        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    if Parameter.VAR_KEYWORD not in kinds and (unknown := [name for name in options if name not in named]):
-        hint = nearest(unknown[0], named, f"its options are {', '.join(named) or 'none'}")
-        return f"option {unknown[0]!r} not found", hint
-    if Parameter.VAR_POSITIONAL not in kinds and len(args) > len(positional):
-        return f"{len(args)} values where {len(positional)} fit", f"its options are {', '.join(named) or 'none'}"
-    given = {*positional[: len(args)], *options}
+    positional = _of_kinds(taken, Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    named = _of_kinds(taken, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    available = f"its options are {', '.join(named) or 'none'}"
+    unknown = [] if _of_kinds(taken, Parameter.VAR_KEYWORD) else [name for name in options if name not in named]
+    if unknown:
+        return f"option {unknown[0]!r} not found", nearest(unknown[0], named, available)
+    if len(args) > len(positional) and not _of_kinds(taken, Parameter.VAR_POSITIONAL):
+        return f"{len(args)} values where {len(positional)} fit", available
+    return _missing(taken, named, {*positional[: len(args)], *options})
+
+
+def _of_kinds(taken: Mapping[str, Parameter], *kinds: Any) -> list[str]:
+    return [name for name, parameter in taken.items() if parameter.kind in kinds]
+
+
+def _missing(taken: Mapping[str, Parameter], named: Sequence[str], given: set[str]) -> tuple[str, str]:
     missing = [name for name in named if taken[name].default is Parameter.empty and name not in given]
     return (f"it needs {' and '.join(missing)}", "`verikit list`") if missing else ("", "")

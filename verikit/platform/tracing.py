@@ -148,22 +148,30 @@ def scored(made: Any, name: str, scores: Sequence[Score]) -> None:
     """
     if made is None or not made.is_recording():
         return
+    _set_counts(made, scores)
+    for score in scores[:EVENTS]:
+        made.add_event("gen_ai.evaluation.result", _evaluation(name, score))
+    failed = [score.status for score in scores if score.status in ("error", "timeout")]
+    if failed:
+        made.set_attribute("error.type", failed[0])
+    if failed and len(failed) == len(scores):
+        made.set_status(sys.modules[_API].StatusCode.ERROR)
+
+
+def _set_counts(made: Any, scores: Sequence[Score]) -> None:
     for status, count in Counter(score.status for score in scores).items():
         made.set_attribute(f"verikit.scores.{status}", count)
     values = [score.value for score in scores if score.value is not None]
     if values:
         made.set_attribute("verikit.scores.mean", sum(values) / len(values))
-    for score in scores[:EVENTS]:
-        told: dict[str, Any] = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.label": score.status}
-        if score.value is not None:
-            told["gen_ai.evaluation.score.value"] = score.value
-        elif score.status != "abstained":
-            told["error.type"] = score.status
-        if shows_texts() and score.reason:
-            told["gen_ai.evaluation.explanation"] = score.reason
-        made.add_event("gen_ai.evaluation.result", told)
-    failed = [score.status for score in scores if score.status in ("error", "timeout")]
-    if failed:
-        made.set_attribute("error.type", failed[0])
-        if len(failed) == len(scores):
-            made.set_status(sys.modules[_API].StatusCode.ERROR)
+
+
+def _evaluation(name: str, score: Score) -> dict[str, Any]:
+    told: dict[str, Any] = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.label": score.status}
+    if score.value is not None:
+        told["gen_ai.evaluation.score.value"] = score.value
+    elif score.status != "abstained":
+        told["error.type"] = score.status
+    if shows_texts() and score.reason:
+        told["gen_ai.evaluation.explanation"] = score.reason
+    return told

@@ -53,15 +53,20 @@ class _Cutter:
                     self._drop()
             elif mark in b"]}":
                 self.depth -= 1
-                self.closed = self.depth == 0
-                if self.closed and self.buffer[: self.at - 1].strip():
-                    yield self._item()
-                elif self.closed:
-                    self._drop()
+                if self.depth == 0:
+                    self.closed = True
+                    yield from self._last_item()
             elif self.depth == 1:
                 yield self._item()
         if len(self.buffer) > self.cap:
             self.skipped += self.at
+            self._drop()
+
+    def _last_item(self) -> Items:
+        """The item before the closing bracket. There is none in an empty array, and after a trailing comma."""
+        if self.buffer[: self.at - 1].strip():
+            yield self._item()
+        else:
             self._drop()
 
     def finish(self) -> Items:

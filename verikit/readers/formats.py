@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.readers.logged import inspect_sample, promptfoo_result
@@ -51,20 +52,28 @@ def _lm_eval(notes: list[str]) -> Prepare:
                 chosen.append(name)
                 notes.append(f"rows of the filter {chosen[0]!r} are read, those of other filters repeat them")
             return None
-        replies = row.pop("resps")
-        if not isinstance(replies, list) or not replies or not isinstance(replies[0], list):
-            raise SchemaError("a list of lists of replies is expected", field="resps")
-        if replies[0] and isinstance(replies[0][0], list) and not isinstance(next(iter(replies[0][0]), 0), dict):
-            raise SchemaError("the replies are log-likelihoods", field="resps", hint="score generated samples")
-        arguments = row.pop("arguments", None)
-        request = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
-        text = request.get("arg_0") if isinstance(request, dict) else None
-        if isinstance(text, list) and len(text) == 1 and isinstance(text[0], str):
-            text = parse(b'{"messages":%b}' % text[0].encode())["messages"]
-        row["prompt"], row["completions"] = text, replies[0]
+        replies = _lm_eval_replies(row.pop("resps"))
+        row["prompt"], row["completions"] = _lm_eval_prompt(row.pop("arguments", None)), replies
         return row
 
     return prepare
+
+
+def _lm_eval_replies(replies: Any) -> list[Any]:
+    if not isinstance(replies, list) or not replies or not isinstance(replies[0], list):
+        raise SchemaError("a list of lists of replies is expected", field="resps")
+    first = replies[0]
+    if first and isinstance(first[0], list) and not isinstance(next(iter(first[0]), 0), dict):
+        raise SchemaError("the replies are log-likelihoods", field="resps", hint="score generated samples")
+    return first
+
+
+def _lm_eval_prompt(arguments: Any) -> Any:
+    request = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+    text = request.get("arg_0") if isinstance(request, dict) else None
+    if isinstance(text, list) and len(text) == 1 and isinstance(text[0], str):
+        return parse(b'{"messages":%b}' % text[0].encode())["messages"]
+    return text
 
 
 def _openai(notes: list[str]) -> Prepare:
@@ -74,12 +83,8 @@ def _openai(notes: list[str]) -> Prepare:
     """
 
     def prepare(row: JsonRow) -> JsonRow:
-        error, response = row.get("error"), row.get("response")
-        body = response.get("body") if isinstance(response, dict) else None
-        error = error or (body.get("error") if isinstance(body, dict) else None)
-        if error:
-            told = error.get("message") or error.get("code") if isinstance(error, dict) else error
-            raise SchemaError(f"the request failed: {told}", field="error", hint="send this request again")
+        response = row.get("response")
+        _check_succeeded(row.get("error"), response)
         messages = row.get("messages")
         if isinstance(messages, list) and not response and "choices" not in row:
             roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
@@ -91,6 +96,14 @@ def _openai(notes: list[str]) -> Prepare:
         return row
 
     return prepare
+
+
+def _check_succeeded(error: Any, response: Any) -> None:
+    body = response.get("body") if isinstance(response, dict) else None
+    error = error or (body.get("error") if isinstance(body, dict) else None)
+    if error:
+        told = error.get("message") or error.get("code") if isinstance(error, dict) else error
+        raise SchemaError(f"the request failed: {told}", field="error", hint="send this request again")
 
 
 def _has(row: JsonRow, *keys: str) -> bool:

@@ -104,15 +104,13 @@ def _merged(rows: list[Group]) -> Group:
     first, *others = rows
     if not others:
         return first
-    shared = {
-        key: value
-        for key, value in first.meta.items()
-        if all(key in row.meta and row.meta[key] == value for row in others)
-    }
-    own = [
-        {key: value for key, value in row.meta.items() if key not in shared}
-        | dict(row.candidate_meta[0] if row.candidate_meta else {})
-        for row in rows
-    ]
+    shared = dict(first.meta)
+    for row in others:
+        shared = {key: value for key, value in shared.items() if key in row.meta and row.meta[key] == value}
+    own = [_without(row.meta, shared) | dict(*row.candidate_meta[:1]) for row in rows]
     texts = [row.completions[0] for row in rows]
     return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else ())
+
+
+def _without(meta: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in meta.items() if key not in shared}

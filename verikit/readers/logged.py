@@ -23,14 +23,9 @@ def inspect_sample(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     """Make the function that reads inspect's samples. A sample that failed without output is an error."""
 
     def prepare(row: JsonRow) -> JsonRow:
-        for key in ("id", "input"):
-            if row.get(key) is None:
-                raise SchemaError(f"the sample has no {key}", field=key)
+        _check_sample(row)
         attached = row.pop("attachments", None)
         texts = attached if type(attached) is dict else {}
-        if error := row.get("error"):
-            told = error.get("message") if type(error) is dict else error
-            raise SchemaError(f"the sample failed: {str(told)[:300]}", field="error", hint="run this sample again")
         turns = _turns(row)
         output = row.pop("output", None)
         if not turns:
@@ -38,10 +33,7 @@ def inspect_sample(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
         asked = row.pop("input")
         chat = type(asked) is list
         row["prompt"] = [_message(turn, n, texts, "input") for n, turn in enumerate(asked)] if chat else asked
-        messages = [_message(turn, n, texts, "messages") for n, turn in enumerate(turns)]
-        only = messages[0] if len(messages) == 1 else {}
-        plain = type(only.get("content")) is str and not only.get("tool_calls")
-        row["completion"] = only["content"] if plain else messages
+        row["completion"] = _completion([_message(turn, n, texts, "messages") for n, turn in enumerate(turns)])
         if options := row.pop("choices", None):
             row["options"] = options
         if row.get("target") in ("", []):
@@ -54,20 +46,39 @@ def inspect_sample(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     return prepare
 
 
+def _check_sample(row: JsonRow) -> None:
+    for key in ("id", "input"):
+        if row.get(key) is None:
+            raise SchemaError(f"the sample has no {key}", field=key)
+    if error := row.get("error"):
+        told = error.get("message") if type(error) is dict else error
+        raise SchemaError(f"the sample failed: {str(told)[:300]}", field="error", hint="run this sample again")
+
+
+def _completion(messages: list[JsonRow]) -> str | list[JsonRow]:
+    """The text of a single message without calls, or otherwise the messages."""
+    only = messages[0] if len(messages) == 1 else {}
+    text = only.get("content")
+    return text if type(text) is str and not only.get("tool_calls") else messages
+
+
 def _turns(row: JsonRow) -> list[Any]:
     """The messages since the model's first reply, or the reply of the output if there are no messages."""
     found = row.pop("messages", None)
     if found is not None and type(found) is not list:
         raise SchemaError(f"a list of messages is expected, this is {kind(found)}", field="messages")
     messages: list[Any] = found or []
-    given = sum(_by_model(turn) for turn in row["input"]) if type(row["input"]) is list else 0
+    given = sum(map(_by_model, row["input"])) if type(row["input"]) is list else 0
     for number, message in enumerate(messages):
         if type(message) is not dict:
             raise SchemaError(f"a message is an object, this is {kind(message)}", field=f"messages[{number}]")
         if _by_model(message) and (message.get("source") == "generate" or not given):
             return messages[number:]
         given -= _by_model(message)
-    output = row.get("output")
+    return _reply_of(row.get("output"))
+
+
+def _reply_of(output: Any) -> list[JsonRow]:
     choices = output.get("choices") if type(output) is dict else None
     choice = choices[0] if type(choices) is list and choices else None
     message = choice.get("message") if type(choice) is dict else None
@@ -128,13 +139,7 @@ def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     first: list[tuple[str, Any]] = []
 
     def prepare(row: JsonRow) -> JsonRow:
-        response = row.pop("response", None)
-        output = response.get("output") if type(response) is dict else None
-        if output is None:
-            told = row.get("error") or (response.get("error") if type(response) is dict else None)
-            problem = f"the request failed: {str(told)[:300]}" if told else "no output of the model"
-            raise SchemaError(problem, field="response.output", hint="run this test again")
-        row["completion"] = output if type(output) is str else json.dumps(output, ensure_ascii=False)
+        row["completion"] = _output_of(row.pop("response", None), row.get("error"))
         prompt = row.get("prompt")
         if type(prompt) is not dict or type(prompt.get("raw")) is not str:
             raise SchemaError("the prompt's text is expected", field="prompt.raw")
@@ -171,3 +176,13 @@ def _equals(test: Any) -> list[str]:
     found = [item for item in asserts if type(item) is dict] if type(asserts) is list else []
     values = [item.get("value") for item in found if item.get("type") == "equals"]
     return [value for value in values if type(value) is str and "{{" not in value]
+
+
+def _output_of(response: Any, error: Any) -> str:
+    """The output as text. One that is no text becomes JSON."""
+    output = response.get("output") if type(response) is dict else None
+    if output is None:
+        told = error or (response.get("error") if type(response) is dict else None)
+        problem = f"the request failed: {str(told)[:300]}" if told else "no output of the model"
+        raise SchemaError(problem, field="response.output", hint="run this test again")
+    return output if type(output) is str else json.dumps(output, ensure_ascii=False)

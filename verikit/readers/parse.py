@@ -31,15 +31,7 @@ def kind(value: object) -> str:
 
 def parse(data: bytes) -> JsonRow:
     """Parse one row. `data` has no whitespace at its ends."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        byte, column = data[error.start], error.start + 1
-        raise SchemaError(
-            f"invalid UTF-8: byte 0x{byte:02x} at byte {column} of the row", hint="write it as UTF-8"
-        ) from None
-    if "\\ud" in text or "\\uD" in text:
-        text = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
+    text = _text(data)
     try:
         value, end = _decode(text)
     except json.JSONDecodeError as error:
@@ -57,6 +49,20 @@ def parse(data: bytes) -> JsonRow:
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(MAX_DEPTH, value):
         raise _too_deep()
     return value
+
+
+def _text(data: bytes) -> str:
+    """The row as text. Escapes of lone surrogates become replacement characters."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        byte, column = data[error.start], error.start + 1
+        raise SchemaError(
+            f"invalid UTF-8: byte 0x{byte:02x} at byte {column} of the row", hint="write it as UTF-8"
+        ) from None
+    if "\\ud" in text or "\\uD" in text:
+        text = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
+    return text
 
 
 def _json_hint(text: str) -> str:

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
+from typing import Any
 
 from verikit.errors import UsageError
 from verikit.readers.compressed import ENDINGS
@@ -66,19 +67,15 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(len(part.lstrip("0")), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _folder(path: str) -> list[str]:
-    splits = _json(os.path.join(path, "dataset_dict.json")).get("splits")
-    if isinstance(splits, list):
-        if len(splits) == 1 and _is_name(splits[0]):
-            return _folder(os.path.join(path, splits[0]))
-        raise _several(path, [os.path.join(path, split) for split in splits if _is_name(split)])
-    if os.path.exists(os.path.join(path, ".progress")):
-        raise UsageError(f"{path} is the folder of a run", hint="give the file that was scored, or one of the folder's")
-    saved = _json(os.path.join(path, "state.json")).get("_data_files")
-    if isinstance(saved, list):
-        return _saved(path, saved)
-    if is_trials(path):
-        return [path.rstrip("/") or path]
+def _only_split(path: str, splits: list[Any]) -> str:
+    """The folder of a saved dataset's only split."""
+    if len(splits) == 1 and _is_name(splits[0]):
+        return os.path.join(path, splits[0])
+    raise _several(path, [os.path.join(path, split) for split in splits if _is_name(split)])
+
+
+def _of_one_kind(path: str) -> list[str]:
+    """A folder's data files, which must be of one kind."""
     by_kind: dict[str, list[str]] = {}
     for file in walk(path):
         if kind := _kind(file):
@@ -88,7 +85,21 @@ def _folder(path: str) -> list[str]:
     if len(by_kind) > 1:
         told = ", ".join(f"{len(files)} {kind}" for kind, files in by_kind.items())
         raise UsageError(f"{path} contains several kinds of files: {told}", hint=f"give a pattern: '{path}/*.jsonl'")
-    files = next(iter(by_kind.values()))
+    return next(iter(by_kind.values()))
+
+
+def _folder(path: str) -> list[str]:
+    splits = _json(os.path.join(path, "dataset_dict.json")).get("splits")
+    if isinstance(splits, list):
+        return _folder(_only_split(path, splits))
+    if os.path.exists(os.path.join(path, ".progress")):
+        raise UsageError(f"{path} is the folder of a run", hint="give the file that was scored, or one of the folder's")
+    saved = _json(os.path.join(path, "state.json")).get("_data_files")
+    if isinstance(saved, list):
+        return _saved(path, saved)
+    if is_trials(path):
+        return [path.rstrip("/") or path]
+    files = _of_one_kind(path)
     groups: dict[str, list[str]] = {}
     for file in files:
         groups.setdefault(_data_set(file), []).append(file)

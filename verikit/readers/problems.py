@@ -95,6 +95,18 @@ def _parsed(raw: RawRow | SchemaError) -> JsonRow:
 
 
 def _group(row: dict[str, Any], mapping: Mapping[str, str], number: int) -> Group:
+    taken, rest = _taken(row, mapping)
+    prompt, answer = taken.get("prompt"), taken.get("answer")
+    if not isinstance(prompt, (str, list)) or not prompt:
+        hint = f"it has {', '.join(map(repr, rest))}; name the key with map: prompt=…"
+        raise SchemaError("prompt is missing", field="prompt", hint=hint)
+    if isinstance(answer, (int, float)):
+        answer = str(answer)
+    return Group(prompt=prompt, answer=answer, id=fields.identity(taken.get("id")) or str(number), meta=rest)
+
+
+def _taken(row: dict[str, Any], mapping: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values of a problem's fields, each at the first key that has one, and the rest of the row."""
     taken = {}
     for field in FIELDS:
         names = (mapping[field],) if field in mapping else (field, *LIKELY[field])
@@ -102,10 +114,4 @@ def _group(row: dict[str, Any], mapping: Mapping[str, str], number: int) -> Grou
         if value is not None:
             taken[field] = value
             row = without(row, keys)
-    prompt, answer = taken.get("prompt"), taken.get("answer")
-    if not isinstance(prompt, (str, list)) or not prompt:
-        hint = f"it has {', '.join(map(repr, row))}; name the key with map: prompt=…"
-        raise SchemaError("prompt is missing", field="prompt", hint=hint)
-    if isinstance(answer, (int, float)):
-        answer = str(answer)
-    return Group(prompt=prompt, answer=answer, id=fields.identity(taken.get("id")) or str(number), meta=row)
+    return taken, row

@@ -59,6 +59,18 @@ def rows(
     lines = _Lines(source, cap)
     columns, delimiter = _header(lines, name, delimiter)
     decoded = [column for column in columns if column in LISTS or column in lists or column == "prompt"]
+    for line, cells in _cells(lines, delimiter):
+        if isinstance(cells, SchemaError):
+            yield line, cells
+        elif len(cells) == len(columns):
+            yield line, _row(columns, cells, decoded)
+        elif cells:
+            problem = f"the row has {len(cells)} columns, the header has {len(columns)}"
+            yield line, SchemaError(problem, hint=_QUOTING)
+
+
+def _cells(lines: _Lines, delimiter: str) -> Iterator[tuple[int, list[str] | SchemaError]]:
+    """The cells of each row. After a row that can't be read, reading goes on at the line after its first."""
     table = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         lines.begin()
@@ -67,24 +79,19 @@ def rows(
         except StopIteration:
             return
         except (csv.Error, SchemaError) as error:
-            problem = (
-                error
-                if isinstance(error, SchemaError)
-                else SchemaError(f"the line is not a table row: {error}", hint=_QUOTING)
-            )
-            yield lines.first, problem
+            yield lines.first, _no_row(error)
             if not lines.back():
                 told = "the quotes don't match: the rows from here on are not read"
                 yield lines.first + 1, SchemaError(told, hint=_QUOTING)
                 return
-            continue
-        if not cells:
-            continue
-        if len(cells) != len(columns):
-            problem = SchemaError(f"the row has {len(cells)} columns, the header has {len(columns)}", hint=_QUOTING)
-            yield lines.first, problem
         else:
-            yield lines.first, _row(columns, cells, decoded)
+            yield lines.first, cells
+
+
+def _no_row(error: csv.Error | SchemaError) -> SchemaError:
+    if isinstance(error, SchemaError):
+        return error
+    return SchemaError(f"the line is not a table row: {error}", hint=_QUOTING)
 
 
 def _header(lines: _Lines, name: str, delimiter: str) -> tuple[list[str], str]:

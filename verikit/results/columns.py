@@ -57,11 +57,14 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def _alike(values: list[Any]) -> list[Any]:
     kinds = {_kind(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        return [None if value is None else float(value) for value in values]
-    if len(kinds) > 1 or object in kinds:
-        return [value if value is None or isinstance(value, str) else _text(value) for value in values]
-    return values
+    if len(kinds) <= 1 and object not in kinds:
+        return values
+    convert = float if kinds == {int, float} else _as_text
+    return [None if value is None else convert(value) for value in values]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else _text(value)
 
 
 def _kind(value: Any) -> type:

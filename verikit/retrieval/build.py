@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 LOCK = ".lock"
 
 
+def _sources(corpora: Sequence[str | Path], words: int | None, limit: int | None) -> list[str]:
+    """What the passages are made of. An index is only resumed for the same."""
+    files = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
+    return [*files, f"the first {limit} passages"] if limit else files
+
+
 def build_index(
     corpora: Sequence[str | Path],
     folder: str | Path,
@@ -56,8 +62,7 @@ def build_index(
         EngineError: The model's engine is unreachable.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
-    sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
-    sources += [f"the first {limit} passages"] if limit else []
+    sources = _sources(corpora, words, limit)
     with _locked(Path(folder)):
         try:
             from verikit.retrieval.store import write_passages

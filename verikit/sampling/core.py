@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from verikit.engines.types import Engine, Generation
-from verikit.sampling.lanes import EngineHealth, Lanes, Wave
+from verikit.sampling.lanes import EngineHealth, Lanes, Wave, settle
 from verikit.sampling.settings import SamplingSettings, candidate_of, sample_of
 from verikit.stats.early import EARLY_STOP, EarlyStop
 from verikit.types import Group, JsonObject, Sample
@@ -139,18 +139,7 @@ def sample(
                 if run.over:
                     return
                 continue  # an earlier run completed the open prompts: there may be more
-            wave, index, result = lanes.next()
-            if isinstance(result, Exception):
-                raise result
-            if index is None:
-                health.check(wave)
-                for failed, generation in wave.failed:
-                    keep(*run.take(failed, generation))
-            elif result is not None and result.error is not None:
-                wave.failed.append((wave.tags[index], result))
-            elif result is not None:
-                health.note()
-                keep(*run.take(wave.tags[index], result))
+            settle(lanes.next(), health, lambda tag, generation: keep(*run.take(tag, generation)))
 
 
 @dataclass(slots=True, eq=False)
@@ -173,15 +162,17 @@ class _Prompt:
     def wants(self, rule: StopRule | None, n: int, ahead: int) -> list[int]:
         """Return the numbers to request now, after calling the rule on the samples that have arrived."""
         if rule is None:
-            return [index for index in range(n) if index not in self.known and index not in self.asked]
+            return self._open(range(n))
         while self.reached < self.end and (candidate := self.known.get(self.reached)) is not None:
             self.reached += 1
             if "error" not in candidate:
                 self.samples.append(sample_of(self.group, candidate))
                 if self.reached < n and rule.stop(tuple(self.samples), n):
                     self.end = self.reached
-        near = range(self.reached, min(self.end, self.reached + ahead))
-        return [index for index in near if index not in self.known and index not in self.asked]
+        return self._open(range(self.reached, min(self.end, self.reached + ahead)))
+
+    def _open(self, numbers: Iterable[int]) -> list[int]:
+        return [index for index in numbers if index not in self.known and index not in self.asked]
 
     @property
     def done(self) -> bool:

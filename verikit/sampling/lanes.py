@@ -8,7 +8,7 @@ wave after the other, in the caller's thread.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
@@ -127,3 +127,23 @@ class EngineHealth:
         first = errors[0]
         if not self._answered and len(errors) > 1 and first is not None and len({*map(type, errors)}) == 1:
             raise first
+
+
+def settle(event: Event, health: EngineHealth, keep: Callable[[Any, Generation], None]) -> None:
+    """Keep a result under its tag. Failures wait for their wave's end, which shows whether the engine is the cause.
+
+    Raises:
+        EngineError: The engine is unreachable, or failed alike from the start.
+    """
+    wave, index, result = event
+    if isinstance(result, Exception):
+        raise result
+    if index is None or result is None:
+        health.check(wave)
+        for tag, failed in wave.failed:
+            keep(tag, failed)
+    elif result.error is not None:
+        wave.failed.append((wave.tags[index], result))
+    else:
+        health.note()
+        keep(wave.tags[index], result)

@@ -6,6 +6,7 @@ each piece, and does not have that hole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from verikit.search.format import (
@@ -39,24 +40,29 @@ def faults(
     """
     text, own = trace.text, trace.own
     found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
-    if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != (0 if thinks else 1):
+    if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != int(not thinks):
         found.append("thinking is not closed once")
-    if text.count(BEGIN_ANSWER) != 1 or text.count(END_ANSWER) != 1:
+    if {text.count(BEGIN_ANSWER), text.count(END_ANSWER)} != {1}:
         found.append("not one answer")
-    if any(_cjk_or_broken(char) for char in own):
+    if any(map(_cjk_or_broken, own)):
         found.append("garbled text")
     if preset != "repo-llama":
         found += _answer_faults(answer_of(text))
     if preset == "repo-qwen" and "assistant" in text.replace("Assistant", "assistant"):
         found.append("another turn")
     if preset == "paper":
-        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(trace.evidence_spans):
-            found.append("invented documents")
-        if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
-            found.append("the answer does not follow the thinking and end the text")
-        if not trace.finished:
-            found.append("cut off")
+        found += _paper_faults(trace)
     return tuple(found)
+
+
+def _paper_faults(trace: SearchTrace) -> Iterator[str]:
+    text, own = trace.text, trace.own
+    if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(trace.evidence_spans):
+        yield "invented documents"
+    if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
+        yield "the answer does not follow the thinking and end the text"
+    if not trace.finished:
+        yield "cut off"
 
 
 def balanced(text: str, must_search: bool) -> bool:

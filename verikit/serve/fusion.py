@@ -154,14 +154,18 @@ def _sandbox_error(problem: str) -> dict[str, Any]:
             "executor_pod_name": None, "files": {}}  # fmt: skip
 
 
+def _encoded(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64.b64encode(data).decode() for name, data in files.items()}
+
+
 def _reply(built: RunResult | None, run: RunResult | None) -> dict[str, Any]:
     """The reply of a run, or of a build that failed."""
-    for result in (built, run):
-        if result is not None and result.status == "infra_error":
-            return _sandbox_error(str(result.error))
     parts = [result for result in (built, run) if result is not None]
-    good = run is not None and all(_exit_code(part) == 0 for part in parts)
-    files = {} if run is None else {name: base64.b64encode(data).decode() for name, data in run.files.items()}
+    for result in parts:
+        if result.status == "infra_error":
+            return _sandbox_error(str(result.error))
+    good = run is not None and set(map(_exit_code, parts)) == {0}
+    files = {} if run is None else _encoded(run.files)
     return {
         "status": "Success" if good else "Failed", "message": "", "compile_result": built and _command(built),
         "run_result": run and _command(run), "executor_pod_name": None, "files": files,
@@ -243,25 +247,31 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
 
 
 def _tests(data: Any, id: int | str) -> tuple[tuple[str, str], ...]:
-    where = "config.provided_data"
-    if isinstance(data, list):
-        data = next((row for row in data if isinstance(row, Mapping) and row.get("id") == id), None)
-    tests = data.get("test") if isinstance(data, Mapping) else None
-    if isinstance(tests, str):
-        try:
-            tests = json.loads(tests)
-        except (ValueError, RecursionError):
-            raise SchemaError("is not JSON", field=f"{where}.test") from None
+    field = "config.provided_data.test"
+    tests = _given_tests(data, id, field)
     if not isinstance(tests, list) or not 0 < len(tests) <= _MOST_TESTS:
-        raise SchemaError(f"must be a list of 1 to {_MOST_TESTS} tests", field=f"{where}.test",
+        raise SchemaError(f"must be a list of 1 to {_MOST_TESTS} tests", field=field,
                           hint='{"id": 1, "test": [{"input": {"stdin": "…"}, "output": {"stdout": "…"}}]}')  # fmt: skip
     try:
         found = tuple((test["input"]["stdin"], test["output"]["stdout"]) for test in tests)
     except (KeyError, TypeError):
         found = ((0, 0),)
     if not all(isinstance(text, str) for pair in found for text in pair):
-        raise SchemaError("each test must have the strings input.stdin and output.stdout", field=f"{where}.test")
+        raise SchemaError("each test must have the strings input.stdin and output.stdout", field=field)
     return found
+
+
+def _given_tests(data: Any, id: int | str, field: str) -> Any:
+    """The tests of the row with this id, or of the only row. They may be in a JSON string."""
+    if isinstance(data, list):
+        data = next((row for row in data if isinstance(row, Mapping) and row.get("id") == id), None)
+    tests = data.get("test") if isinstance(data, Mapping) else None
+    if not isinstance(tests, str):
+        return tests
+    try:
+        return json.loads(tests)
+    except (ValueError, RecursionError):
+        raise SchemaError("is not JSON", field=field) from None
 
 
 def judge(box: LocalSandbox, asked: Submission, seconds: float) -> dict[str, Any]:

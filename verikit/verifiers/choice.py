@@ -44,8 +44,7 @@ class Choice(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
-        options = sample.meta.get("options")
-        texts = _texts(options)
+        texts = _texts(sample.meta.get("options"))
         letters = string.ascii_uppercase[: len(texts) or ord(self.last) - ord("A") + 1]
         golds = [_letters(gold) for gold in accepted(sample.answer)]
         if not golds or not all(gold and gold <= set(letters) for gold in golds):
@@ -55,9 +54,9 @@ class Choice(TextVerifier):
         settled = choices.settled(sample.completion, letters, texts)
         if not settled.letters:
             return Score(0.0, reason=settled.rule)
-        said = ", ".join(sorted(settled.letters))
-        if len(settled.letters) > 1 and all(len(gold) == 1 for gold in golds):
+        if len(settled.letters) > 1 and max(map(len, golds)) == 1:
             return Score(0.0, reason="the text settles on several letters")
+        said = ", ".join(sorted(settled.letters))
         return Score(float(settled.letters in golds), answer=said, reason=settled.rule)
 
 

@@ -10,7 +10,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from verikit.base import TextVerifier
@@ -111,14 +111,17 @@ class Citations(TextVerifier):
             return Score(0.0, reason=f"more than {_MOST_QUOTES} quotations")
         quotes = quotations(prose, passages, self.min_words, self.min_piece)
         references = [_resolved(match, len(passages)) for match in reference_marks(reply)]
+        return self._judged(quotes, references)
+
+    def _judged(self, quotes: Sequence[Citation], references: Sequence[Citation]) -> Score:
+        both = [*quotes, *references]
         for what, found, least in (
             ("quotations", quotes, self.min_quotes),
             ("references", references, self.min_references),
-            ("citations", quotes + references, self.min_citations),
+            ("citations", both, self.min_citations),
         ):
             if len(found) < least:
                 return Score(0.0, reason=f"{len(found)} {what}, fewer than {least}")
-        both = quotes + references
         wrong = [citation for citation in both if citation.problem]
         told = f"{wrong[0].shown[:80]!r}: {wrong[0].problem}" if wrong else f"all {len(both)} hold"
         share = 1 - len(wrong) / len(both) if both else 1.0
@@ -132,10 +135,9 @@ def passages_of(meta: Mapping[str, Any]) -> list[str]:
         ValueError: The row doesn't have any.
     """
     given = next((meta[key] for key in PASSAGE_KEYS if meta.get(key)), None)
-    if isinstance(given, str | Mapping):
-        given = [given]
-    texts = [_text(passage) for passage in given] if isinstance(given, Sequence) else []
-    if not texts or any(text is None for text in texts):
+    passages = [given] if isinstance(given, str | Mapping) else given
+    texts = list(map(_text, passages)) if isinstance(passages, Sequence) else []
+    if not texts or None in texts:
         raise ValueError(
             f"passages not found, or one has an empty text. Put them into meta under {', '.join(PASSAGE_KEYS)}"
         )
@@ -161,19 +163,24 @@ def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: i
     """
     found = []
     for said, end in quoted(reply):
-        body = _REFERENCE.sub(" ", said)
-        pieces = [piece for part in _GAP.split(body) if (piece := _plain(part).strip(' .,;:!?"'))]
+        pieces = _pieces(_REFERENCE.sub(" ", said))
         lengths = [len(piece.split()) for piece in pieces]
         if sum(lengths) < min_words:
             continue
         if len(pieces) > 1 and min(lengths) < min_piece:
             problem = f"an ellipsis beside a piece of {min(lengths)} words, fewer than {min_piece}"
         else:
-            numbers = _named(reply, end) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
+            numbers = _named(reply, end) or list(chain.from_iterable(map(_numbers, _REFERENCE.findall(said))))
             problem = _place_problem(pieces, passages, numbers)
         if problem or max(lengths) >= min_words:
             found.append(Citation(said, problem))
     return found
+
+
+def _pieces(quotation: str) -> list[str]:
+    """The texts between a quotation's ellipses."""
+    pieces = (_plain(part).strip(' .,;:!?"') for part in _GAP.split(quotation))
+    return list(filter(None, pieces))
 
 
 def _place_problem(pieces: Sequence[str], passages: Sequence[str], numbers: Sequence[int]) -> str:
@@ -193,16 +200,14 @@ def without_fences(reply: str) -> str:
 
 def reference_marks(reply: str) -> list[re.Match[str]]:
     """The references of a reply; brackets that index or belong to code are not references."""
-    names = {*_VARIABLES, *(name for fence in _FENCE.finditer(reply) for name in _NAME.findall(fence[0]))}
-    reply = without_fences(reply)
-    code = [match for match in _INLINE_CODE.finditer(reply) if _REFERENCE.sub("", match[1]).strip()]
-    names.update(name for match in code for name in _NAME.findall(match[1]))
-    names.update(match[1] for match in _INDEXED.finditer(reply) if not _REFERENCE.match(reply, match.end(1)))
-    spans = sorted(match.span() for match in code)
+    prose = without_fences(reply)
+    code = [match for match in _INLINE_CODE.finditer(prose) if _REFERENCE.sub("", match[1]).strip()]
+    names = _code_names(reply, prose, code)
+    spans = sorted(map(re.Match.span, code))
     starts = [start for start, _ in spans]
     found = []
     end_of_index = -1
-    for match in _REFERENCE.finditer(reply):
+    for match in _REFERENCE.finditer(prose):
         at = bisect_right(starts, match.start()) - 1
         if at >= 0 and match.end() <= spans[at][1]:
             continue
@@ -211,6 +216,13 @@ def reference_marks(reply: str) -> list[re.Match[str]]:
         elif not _indexes(match):
             found.append(match)
     return found
+
+
+def _code_names(reply: str, prose: str, code: Sequence[re.Match[str]]) -> set[str]:
+    """Names that may be variables: those in fences and inline code, and those that the prose indexes."""
+    texts = [*(fence[0] for fence in _FENCE.finditer(reply)), *(match[1] for match in code)]
+    indexed = (match for match in _INDEXED.finditer(prose) if not _REFERENCE.match(prose, match.end(1)))
+    return {*_VARIABLES, *(name for text in texts for name in _NAME.findall(text)), *(match[1] for match in indexed)}
 
 
 def _word_before(match: re.Match[str]) -> str:

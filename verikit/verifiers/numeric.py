@@ -53,21 +53,23 @@ class Numeric(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
-        golds = [last_number(gold) for gold in accepted(sample.answer)]
+        golds = map(last_number, accepted(sample.answer))
         known = [gold[1] for gold in golds if gold is not None]
         if not known:
             return Score.error(f"the gold answer {str(sample.answer)[:40]!r} contains no readable number")
         answer, form = taken(sample.completion, self.extract)
         if answer is not None and self.extract == "stated":
             answer = _without_denied_end(answer)
-        found = last_number(answer or "")
+        found = None if answer is None else last_number(answer)
         if found is None or answer is None:
             return Score(0.0, reason=f"no number found ({form}), or the last one is over the caps")
-        text, value = found
+        return self._judged(answer, *found, known)
+
+    def _judged(self, answer: str, text: str, value: Fraction, golds: Sequence[Fraction]) -> Score:
         end = answer.rindex(text) + len(text)
         if self.extract == "stated" and not stands(answer, end - len(text), end):
             return Score(0.0, answer=text, reason="the last number is denied, or offered beside others")
-        near = any(self._near(value, gold) for gold in known)
+        near = any(self._near(value, gold) for gold in golds)
         return Score(float(near), answer=text, reason=f"last number {'equals' if near else 'differs from'} the gold")
 
     def matches(self, score: Score) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from verikit.errors import WorkspaceError
@@ -57,24 +57,28 @@ def conversation(steps: Sequence[Any]) -> tuple[str, list[dict[str, Any]]]:
     for step in steps:
         if not isinstance(step, Mapping):
             continue
-        text = _said(step.get("message"))
-        if step.get("source") != "agent":
-            if not turns and step.get("source") == "user" and not prompt:
-                prompt = text
-            elif turns:
-                turns.append({"role": str(step.get("source")), "content": text})
-            continue
-        turns.append({"role": "assistant", "content": text})
-        calls = _objects(step.get("tool_calls"))
-        if calls:
-            turns[-1]["tool_calls"] = [_call(call) for call in calls]
-        if isinstance(thoughts := step.get("reasoning_content"), str):
-            turns[-1]["reasoning_content"] = thoughts
-        seen = step.get("observation")
-        for result in _objects(seen.get("results")) if isinstance(seen, Mapping) else ():
-            named = result.get("source_call_id")
-            turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
+        if step.get("source") == "agent":
+            turns += _agent_turns(step)
+        elif turns:
+            turns.append({"role": str(step.get("source")), "content": _said(step.get("message"))})
+        elif step.get("source") == "user" and not prompt:
+            prompt = _said(step.get("message"))
     return prompt, turns
+
+
+def _agent_turns(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A turn with its calls and thoughts, and the results of the calls."""
+    turn: dict[str, Any] = {"role": "assistant", "content": _said(step.get("message"))}
+    calls = _objects(step.get("tool_calls"))
+    if calls:
+        turn["tool_calls"] = [_call(call) for call in calls]
+    if isinstance(thoughts := step.get("reasoning_content"), str):
+        turn["reasoning_content"] = thoughts
+    yield turn
+    seen = step.get("observation")
+    for result in _objects(seen.get("results")) if isinstance(seen, Mapping) else ():
+        named = result.get("source_call_id")
+        yield {"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))}
 
 
 def _objects(told: Any) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ A path is a string that represents bytes. Bytes that are not UTF-8 become surrog
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 MAX_SHOWN = 200
@@ -57,24 +57,26 @@ def matches(pattern: str, path: str) -> bool:
     wanted = [name for name in pattern.split("/") if name not in ("", ".")]
     if pattern.endswith("/"):
         wanted.append("**")
-    names = path.split("/")
     # reached: how many names of the pattern may be used up so far. One step a name: linear in both.
     reached = _through_stars(wanted, {0})
-    for name in names:
-        onward = set()
-        for at in reached:
-            if at == len(wanted):
-                continue
-            if wanted[at] == "**":
-                onward.add(at)
-                if at == len(wanted) - 1:
-                    onward.add(at + 1)
-            elif _fits(wanted[at], name):
-                onward.add(at + 1)
-        reached = _through_stars(wanted, onward)
+    for name in path.split("/"):
+        reached = _through_stars(wanted, _after(wanted, reached, name))
         if not reached:
             return False
-    return len(wanted) in reached and (bool(names) or not wanted)
+    return len(wanted) in reached
+
+
+def _after(wanted: Sequence[str], reached: set[int], name: str) -> set[int]:
+    """How many names of the pattern may be used up after one more name of the path."""
+    onward = set()
+    for at in reached - {len(wanted)}:
+        if wanted[at] == "**":
+            onward.add(at)
+            if at == len(wanted) - 1:
+                onward.add(at + 1)
+        elif _fits(wanted[at], name):
+            onward.add(at + 1)
+    return onward
 
 
 def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:

@@ -146,8 +146,7 @@ class Workspace:
             AgentFault: An entry that it left has no content to compare.
             WorkspaceError: There is no `before`, or an entry was not read or may not have been collected.
         """
-        before = Manifest(entry for path, entry in self.before.manifest.items() if concerns(path))
-        after = Manifest(entry for path, entry in self.after.manifest.items() if concerns(path))
+        before, after = _limited(self.before.manifest, concerns), _limited(self.after.manifest, concerns)
         for entry in before.values():
             self._check_read(entry, "before")
         for entry in after.values():
@@ -369,3 +368,7 @@ def _steps(given: Trajectory) -> Steps | None:
         path = Path(given)
         return partial(read_trajectory, str(path.parent), (path.name,))
     return partial(list, given)
+
+
+def _limited(manifest: Manifest, concerns: Callable[[str], bool]) -> Manifest:
+    return Manifest(entry for path, entry in manifest.items() if concerns(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from verikit.base import Verifier
@@ -37,30 +38,36 @@ def estimate_values(
         For each row its paths, each with `values`: (right, counted) for every step. If no completion of a step was
         counted (the engine or the verifier failed), that step and all later ones have (0, 0): the path has no labels.
     """
-    paths = [
-        {**path, "id": f"{row['id']}/{number}", "problem": row["id"], "prompt": row["prompt"], "answer": row["answer"],
-         "pass_at_1": [row["right"], row["tried"]], "values": [], "unscored": 0}
-        for row in rows
-        for number, path in enumerate(row["paths"])
-    ]  # fmt: skip
-    live = paths
+    by_row = [_paths(row) for row in rows]
+    live = list(chain.from_iterable(by_row))
     depth = 0
     while live:
-        ending = [path for path in live if len(path["steps"]) == depth + 1]
-        for path in ending:
-            path["values"].append([int(path["right"]), 1])
+        for path in live:
+            if len(path["steps"]) == depth + 1:
+                path["values"].append([int(path["right"]), 1])
         going = [path for path in live if len(path["steps"]) > depth + 1]
         _complete(going, depth + 1, engine, verifier, asking, completions)
         live = [path for path in going if path["values"][-1][0] > 0]
         for path in going:
-            right, counted = path["values"][-1]
-            if not right:
-                path["values"] += [[0, min(counted, 1)]] * (len(path["steps"]) - depth - 1)
+            _end_if_lost(path, depth)
         depth += 1
-    found: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
-    for path in paths:
-        found[path["problem"]].append(path)
-    return [found[row["id"]] for row in rows]
+    return by_row
+
+
+def _paths(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row's paths, without values yet."""
+    return [
+        {**path, "id": f"{row['id']}/{number}", "problem": row["id"], "prompt": row["prompt"], "answer": row["answer"],
+         "pass_at_1": [row["right"], row["tried"]], "values": [], "unscored": 0}
+        for number, path in enumerate(row["paths"])
+    ]  # fmt: skip
+
+
+def _end_if_lost(path: dict[str, Any], depth: int) -> None:
+    """Give the steps after one with no right completion its value."""
+    right, counted = path["values"][-1]
+    if not right:
+        path["values"] += [[0, min(counted, 1)]] * (len(path["steps"]) - depth - 1)
 
 
 def _complete(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -93,18 +94,24 @@ def round_metrics(
     proposed: Sequence[Proposed], rates: Sequence[float | None], buffers: Mapping[Task, Buffer]
 ) -> dict[str, float]:
     """Return, by task, the fraction of valid proposals, their mean solve rate, and the buffers' sizes."""
-    result = {}
+    faults: dict[Task, list[str]] = defaultdict(list)
+    for proposal in proposed:
+        faults[proposal.asked.task].append(proposal.verdict.fault)
+    solved: dict[Task, list[float]] = defaultdict(list)
     valid = [proposal for proposal in proposed if proposal.verdict.problem is not None]
-    rated = [(proposal, rate) for proposal, rate in zip(valid, rates, strict=False) if rate is not None]
-    for task in dict.fromkeys(proposal.asked.task for proposal in proposed):
-        verdicts = [
-            proposal.verdict.fault
-            for proposal in proposed
-            if proposal.asked.task == task and proposal.verdict.fault != "error"
-        ]
-        known = [rate for proposal, rate in rated if proposal.asked.task == task]
-        result[f"valid/{task}"] = fmean(fault == "" for fault in verdicts) if verdicts else 0.0
-        if known:
-            result[f"solve_rate/{task}"] = fmean(known)
-            result[f"learnable/{task}"] = fmean(0 < rate < 1 for rate in known)
+    for proposal, rate in zip(valid, rates, strict=False):
+        if rate is not None:
+            solved[proposal.asked.task].append(rate)
+    result: dict[str, float] = {}
+    for task in faults:
+        result |= _task_metrics(task, faults[task], solved[task])
     return result | {f"buffer/{task}": float(len(buffer.problems)) for task, buffer in buffers.items()}
+
+
+def _task_metrics(task: Task, faults: Sequence[str], rates: Sequence[float]) -> dict[str, float]:
+    checked = [fault for fault in faults if fault != "error"]
+    result = {f"valid/{task}": fmean(fault == "" for fault in checked) if checked else 0.0}
+    if rates:
+        result[f"solve_rate/{task}"] = fmean(rates)
+        result[f"learnable/{task}"] = fmean(0 < rate < 1 for rate in rates)
+    return result

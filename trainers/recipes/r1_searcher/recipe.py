@@ -193,11 +193,10 @@ class R1Searcher(Recipe):
             self.reward(rollout, accepted(question.answer), first)
             for rollout, (_, question) in zip(rollouts, chosen, strict=True)
         ]
-        scored = [reward for reward in rewards if reward is not None]
         self._metrics = search_metrics(rollouts) | {
             "stage": 1.0 if first else 2.0,
             "retrieval_seconds": self._retrieving.seconds,
-            "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
+            "format_right": _share_in_format(rewards),
         }
         return [
             self._trajectory(number, question, rollout, reward)
@@ -306,3 +305,8 @@ class R1Searcher(Recipe):
         if bad := next((question.id for question in questions if not accepted(question.answer)), None):
             raise ConfigError(f"question {bad} of {name} has no answer")
         return questions
+
+
+def _share_in_format(rewards: Sequence[StageReward | None]) -> float:
+    scored = [reward for reward in rewards if reward is not None]
+    return sum(not reward.faults for reward in scored) / (len(scored) or 1)

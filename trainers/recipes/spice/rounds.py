@@ -86,15 +86,17 @@ def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> li
 def round_metrics(rounds: Sequence[DocumentRound]) -> dict[str, float]:
     """Return the Challenger's valid rate, the formats it uses, and the Reasoner's solve rate."""
     attempts = sum(found.attempts for found in rounds)
-    result = {
+    return {
         "attempts": attempts / len(rounds),
         "challenger/valid": sum(found.valid for found in rounds) / attempts if attempts else 0.0,
         "challenger/without": fmean(not found.valid for found in rounds),
         "format/mcq": fmean(found.kind.format == "mcq" for found in rounds),
-    }
+    } | _reasoner_metrics(rounds)
+
+
+def _reasoner_metrics(rounds: Sequence[DocumentRound]) -> dict[str, float]:
     answered = [question for found in rounds for question in found.answered if question is not None]
     rates = [question.rate for question in answered if question.rate is not None]
-    if rates:
-        result["reasoner/solve_rate"] = fmean(rates)
-        result["reasoner/between"] = fmean(0 < rate < 1 for rate in rates)
-    return result
+    if not rates:
+        return {}
+    return {"reasoner/solve_rate": fmean(rates), "reasoner/between": fmean(0 < rate < 1 for rate in rates)}

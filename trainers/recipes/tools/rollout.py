@@ -125,7 +125,7 @@ def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
         return {}
     calls = sum(rollout.calls for rollout in rollouts)
     after = [rollout.transcript.mask[_prompt(rollout) :] for rollout in rollouts]
-    foreign = sum(len(mask) - sum(mask) for mask in after)
+    foreign = sum(map(len, after)) - sum(map(sum, after))
     return {
         "turns": fmean(rollout.turns for rollout in rollouts),
         "calls": calls / len(rollouts),

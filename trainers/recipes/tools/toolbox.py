@@ -172,8 +172,8 @@ class Toolbox:
 
     def answer(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Answer calls in order. Calls of one tool are sent to it together."""
-        wrong = {index: found for index, call in enumerate(calls) if (found := self._wrong(call))}
-        results = {index: ToolResult(found, failed=True) for index, found in wrong.items()}
+        wrong = enumerate(map(self._wrong, calls))
+        results = {index: ToolResult(problem, failed=True) for index, problem in wrong if problem}
         for name, tool in self.tools.items():
             own = [index for index, call in enumerate(calls) if index not in results and call.name == name]
             if own:

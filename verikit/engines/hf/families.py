@@ -134,9 +134,11 @@ def windows(config: Any, family: ModelFamily) -> list[int | None] | None:
     layers, window = config.num_hidden_layers, getattr(config, "sliding_window", None)
     types = getattr(config, "layer_types", None) or ["full_attention"] * layers
     if family.window == "typed":
-        sliding = window if getattr(config, "use_sliding_window", True) else None
-        by_type = {"full_attention": None, **({"sliding_attention": sliding} if sliding else {})}
-        return [by_type[kind] for kind in types] if len(types) == layers and by_type.keys() >= set(types) else None
+        by_type: dict[str, int | None] = {"full_attention": None}
+        if window and getattr(config, "use_sliding_window", True):
+            by_type["sliding_attention"] = window
+        known = len(types) == layers and by_type.keys() >= set(types)
+        return list(map(by_type.__getitem__, types)) if known else None
     if set(types) != {"full_attention"} or (window and not family.window):
         return None
     return [window] * layers

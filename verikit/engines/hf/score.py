@@ -7,7 +7,7 @@ model's own number format, and some positions at a time in fp32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,21 +32,27 @@ def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -
     width = 1 if plain else model.config.get_text_config().vocab_size
     most = TOKENS_AT_ONCE if plain else max(TOKENS_AT_ONCE, 8 * logits_at_once(device))
     results: dict[int, Scored] = {}
-    batch: list[int] = []
-    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-    for position, i in enumerate(order):
-        batch.append(i)
-        following = len(prompts[order[position + 1]]) if position + 1 < len(order) else 0
-        if not following or (len(batch) + 1) * following * width > most:
-            longest = len(prompts[i])
-            ids = to_device(torch.tensor([[*prompts[j], *[0] * (longest - len(prompts[j]))] for j in batch]), device)
-            # No mask: with the padding on the right, no real token sees it.
-            states = model.get_decoder()(ids, use_cache=False)[0] if plain else model(ids, use_cache=False).logits
-            for row, j in enumerate(batch):
-                length = len(prompts[j]) - 1
-                results[j] = _read(model if plain else None, states[row, :length], ids[row, 1 : length + 1], top_k)
-            batch = []
+    for batch in _batches(list(map(len, prompts)), most // width):
+        longest = len(prompts[batch[-1]])
+        ids = to_device(torch.tensor([[*prompts[j], *[0] * (longest - len(prompts[j]))] for j in batch]), device)
+        # No mask: with the padding on the right, no real token sees it.
+        states = model.get_decoder()(ids, use_cache=False)[0] if plain else model(ids, use_cache=False).logits
+        for row, j in enumerate(batch):
+            length = len(prompts[j]) - 1
+            results[j] = _read(model if plain else None, states[row, :length], ids[row, 1 : length + 1], top_k)
     return [results[i] for i in range(len(prompts))]
+
+
+def _batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The prompts' numbers from the shortest to the longest, in batches of at most this many tokens with padding."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[i] > most:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
 
 
 def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:

@@ -27,6 +27,23 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict
     body: dict[str, Any] = {"model": model, "temperature": request.temperature}
     body["messages" if chat else "prompt"] = request.prompt
     body[limit_key if chat else "max_tokens"] = request.max_tokens
+    _add_sampling(body, request)
+    if request.logprobs is not None:
+        body.update({"logprobs": True, "top_logprobs": request.logprobs} if chat else {"logprobs": request.logprobs})
+    if not vllm:
+        _refuse_beyond_openai(request)
+    if request.top_k:
+        body["top_k"] = request.top_k
+    if vllm:
+        body["return_token_ids"] = True
+    if request.continues:
+        body.update({"continue_final_message": True, "add_generation_prompt": False})
+    _add_prompt_logprobs(body, request, vllm)
+    _add_structured(body, request, vllm)
+    return body
+
+
+def _add_sampling(body: dict[str, Any], request: Request) -> None:
     if request.draws > 1:
         body["n"] = request.draws
     if request.top_p < 1:
@@ -35,23 +52,13 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict
         body["stop"] = request.stop
     if request.seed is not None:
         body["seed"] = request.seed
-    if request.logprobs is not None:
-        body.update({"logprobs": True, "top_logprobs": request.logprobs} if chat else {"logprobs": request.logprobs})
+
+
+def _refuse_beyond_openai(request: Request) -> None:
     if request.top_k:
-        if not vllm:
-            raise Unsupported("only vLLM samples among the k likeliest tokens", hint="leave top_k at 0")
-        body["top_k"] = request.top_k
-    if vllm:
-        body["return_token_ids"] = True
+        raise Unsupported("only vLLM samples among the k likeliest tokens", hint="leave top_k at 0")
     if request.continues:
-        if not vllm:
-            raise Unsupported(
-                "only vLLM continues a turn of the assistant's", hint="end the conversation with the user"
-            )
-        body.update({"continue_final_message": True, "add_generation_prompt": False})
-    _add_prompt_logprobs(body, request, vllm)
-    _add_structured(body, request, vllm)
-    return body
+        raise Unsupported("only vLLM continues a turn of the assistant's", hint="end the conversation with the user")
 
 
 def _add_prompt_logprobs(body: dict[str, Any], request: Request, vllm: bool) -> None:

@@ -15,6 +15,8 @@ from verikit.engines.errors import BadReply
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
 from verikit.messages import thoughts_in
 
+_Logprobs = tuple[tuple[str, ...], tuple[float, ...], tuple[TopLogprobs, ...]]
+"""Tokens, their log-probabilities, and the likeliest tokens at their positions."""
 _ROUNDING = 1e-3
 """How far above 0 arithmetic in a small number format may lift the logarithm of a probability of 1."""
 
@@ -117,22 +119,26 @@ def _stopped_by(choice: Any, request: Request) -> str | None:
     return given if isinstance(given, str) else ""
 
 
-def _logprobs(
-    given: Any, request: Request, skip: int
-) -> tuple[tuple[str, ...], tuple[float, ...], tuple[TopLogprobs, ...]]:
+def _logprobs(given: Any, request: Request, skip: int) -> _Logprobs:
     if given is None:
         if request.logprobs is not None:
             raise BadReply("the server gave no log-probabilities", hint="does it support them for this model?")
         return (), (), ()
     k = request.logprobs or 0
-    if "content" in given:
-        steps = given["content"] or []
-        tops = tuple(
-            tuple(TopLogprob(_text(top["token"]), _logprob(top["logprob"])) for top in step.get("top_logprobs") or ())
-            for step in steps
-        )
-        tokens = tuple(_text(step["token"]) for step in steps)
-        return tokens, tuple(_logprob(step["logprob"]) for step in steps), tops if k else ()
+    return _chat_logprobs(given["content"] or [], k) if "content" in given else _text_logprobs(given, k, skip)
+
+
+def _chat_logprobs(steps: Any, k: int) -> _Logprobs:
+    tops = tuple(
+        tuple(TopLogprob(_text(top["token"]), _logprob(top["logprob"])) for top in step.get("top_logprobs") or ())
+        for step in steps
+    )
+    tokens = tuple(_text(step["token"]) for step in steps)
+    return tokens, tuple(_logprob(step["logprob"]) for step in steps), tops if k else ()
+
+
+def _text_logprobs(given: Any, k: int, skip: int) -> _Logprobs:
+    """Those of the completions endpoint, without its first `skip` tokens, which are the prompt's."""
     tops = tuple(_ranked(top, k) for top in (given.get("top_logprobs") or [])[skip:]) if k else ()
     tokens, logprobs = tuple(map(_text, given["tokens"][skip:])), tuple(map(_logprob, given["token_logprobs"][skip:]))
     if len(tokens) != len(logprobs) or (tops and len(tops) != len(tokens)):

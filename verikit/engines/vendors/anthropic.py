@@ -68,12 +68,6 @@ class Anthropic(VendorEngine):
         found: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens, "messages": messages}
         if system:
             found["system"] = system
-        if request.temperature != 1:  # the default; newer models reject any other value, and the key itself
-            found["temperature"] = request.temperature
-        if request.top_p < 1:
-            found["top_p"] = request.top_p
-        if request.top_k:
-            found["top_k"] = request.top_k
         if request.stop:
             found["stop_sequences"] = list(request.stop)
         if request.structured is not None:
@@ -82,8 +76,7 @@ class Anthropic(VendorEngine):
         known = {"thinking", "metadata", "service_tier", "output_config", "cache_control"}
         named = {name: value for name, value in self.body.items() if name in known}
         further = {name: value for name, value in self.body.items() if name not in known}
-        sampling = {name: found.pop(name) for name in ("temperature", "top_p", "top_k") if name in found}
-        return {**found, **named, "extra_body": {**sampling, **further}}
+        return {**found, **named, "extra_body": {**_sampling(request), **further}}
 
 
 def _sent(content: Any) -> Any:
@@ -105,6 +98,18 @@ def _output(reply: Any) -> tuple[Output, dict[str, float]]:
         return Output(text, finish_reason=reason, thoughts=thoughts), _usage(reply.usage)
     except (AttributeError, TypeError, ValueError) as problem:
         raise BadReply(f"the reply is not in the protocol's form: {problem}") from None
+
+
+def _sampling(request: Request) -> dict[str, Any]:
+    """The sampling settings that differ from the defaults. Newer models reject others, and even the keys."""
+    found: dict[str, Any] = {}
+    if request.temperature != 1:
+        found["temperature"] = request.temperature
+    if request.top_p < 1:
+        found["top_p"] = request.top_p
+    if request.top_k:
+        found["top_k"] = request.top_k
+    return found
 
 
 def _usage(usage: Any) -> dict[str, float]:

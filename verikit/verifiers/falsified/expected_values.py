@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from verikit.sandbox.guest import strict
@@ -60,16 +61,16 @@ class Given:
         """Whether a value depends only on the tests themselves."""
         bases = {id(n.value) for n in ast.walk(expression) if isinstance(n, ast.Attribute)}
         functions = {id(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)}
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Call) and called(node) not in _PURE:
-                return False
-            if isinstance(node, ast.Attribute) and not self._of_module(node):
-                return False
-            if isinstance(node, ast.Name) and id(node) not in bases | functions and node.id in self._computed:
-                return False
-            if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.NamedExpr):
-                return False
-        return True
+        return all(self._is_own(node, bases | functions) for node in ast.walk(expression))
+
+    def _is_own(self, node: ast.AST, exempt: set[int]) -> bool:
+        if isinstance(node, ast.Call):
+            return called(node) in _PURE
+        if isinstance(node, ast.Attribute):
+            return self._of_module(node)
+        if isinstance(node, ast.Name):
+            return id(node) in exempt or node.id not in self._computed
+        return not isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.NamedExpr)
 
     def _of_module(self, node: ast.Attribute) -> bool:
         return isinstance(node.value, ast.Name) and node.value.id in self._modules
@@ -88,8 +89,8 @@ class Literals:
         nodes = list(ast.walk(scope))
         names = [node for node in nodes if isinstance(node, ast.Name)]
         seen = Counter(name.id for name in names)
-        bound = Counter(name for node in nodes for target, _ in bindings(node) for name in names_in(target))
-        slots = {name: found for node in nodes for name, found in _slots(node)}
+        bound = Counter(_bound_names(nodes))
+        slots = dict(chain.from_iterable(map(_slots, nodes)))
         for name in names:
             if isinstance(name.ctx, ast.Load) and seen[name.id] == 2 and bound[name.id] == 1 and name.id in slots:
                 self._bound[id(name)] = slots[name.id]
@@ -111,17 +112,32 @@ def _slots(node: ast.AST) -> Iterator[tuple[str, list[Slot]]]:
     """The names that a statement binds to literals, with the positions of the literals."""
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         yield node.targets[0].id, [(vars(node), "value")]
-    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.List | ast.Tuple):
+    if isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple):
+        yield from _loop_slots(node.target, node.iter.elts)
+
+
+def _loop_slots(target: ast.expr, rows: list[ast.expr]) -> Iterator[tuple[str, list[Slot]]]:
+    """Those of a loop over a literal list."""
+    if isinstance(target, ast.Name):
+        yield target.id, [(rows, at) for at in range(len(rows))]
+    elif isinstance(target, ast.Tuple):
+        yield from _column_slots(target.elts, rows)
+
+
+def _column_slots(names: list[ast.expr], rows: list[ast.expr]) -> Iterator[tuple[str, list[Slot]]]:
+    """Those of several names, if every row has as many values."""
+    cells = [row.elts for row in rows if isinstance(row, ast.List | ast.Tuple) and len(row.elts) == len(names)]
+    if len(cells) < len(rows):
         return
-    rows = node.iter.elts
-    if isinstance(node.target, ast.Name):
-        yield node.target.id, [(rows, at) for at in range(len(rows))]
-    elif isinstance(node.target, ast.Tuple):
-        width = len(node.target.elts)
-        cells = [row.elts for row in rows if isinstance(row, ast.List | ast.Tuple) and len(row.elts) == width]
-        for at, name in enumerate(node.target.elts):
-            if isinstance(name, ast.Name) and len(cells) == len(rows):
-                yield name.id, [(row, at) for row in cells]
+    for at, name in enumerate(names):
+        if isinstance(name, ast.Name):
+            yield name.id, [(row, at) for row in cells]
+
+
+def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        for target, _ in bindings(node):
+            yield from names_in(target)
 
 
 def called(node: ast.Call) -> str:
@@ -149,21 +165,26 @@ def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 def difference(node: ast.expr) -> ast.BinOp | None:
     """The subtraction that an expression measures: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
     sized = False
-    while True:
-        if isinstance(node, ast.Call) and called(node) in _LENGTHS:
-            sized = sized or called(node) in ("abs", "fabs", "absolute", "norm")
-            if node.args:
-                node = node.args[0]
-            elif isinstance(node.func, ast.Attribute):
-                node = node.func.value
-            else:
-                return None
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            node = node.left
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            sized, node = True, node.left
-        else:
-            return node if sized and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
+    inner = _measured(node)
+    while inner is not None:
+        sized = sized or _drops_sign(node)
+        node, inner = inner, _measured(inner)
+    return node if sized and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
+
+
+def _measured(node: ast.expr) -> ast.expr | None:
+    """The expression within a measure of size, a power or a quotient."""
+    if isinstance(node, ast.Call) and called(node) in _LENGTHS:
+        if node.args:
+            return node.args[0]
+        return node.func.value if isinstance(node.func, ast.Attribute) else None
+    return node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Pow) else None
+
+
+def _drops_sign(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return called(node) in ("abs", "fabs", "absolute", "norm")
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
 
 
 def other_literal(node: ast.expr, variant: int) -> ast.expr | None:

@@ -140,6 +140,13 @@ class _Reader:
 
     def read(self) -> Iterator[Expected]:
         """All expectations."""
+        yield from self._of_assertions()
+        if self.language == "java":
+            yield from self._of_java_lists()
+        if self.language == "go":
+            yield from self._of_go_tables()
+
+    def _of_assertions(self) -> Iterator[Expected]:
         for found in _ASSERTION.finditer(self.text):
             arguments = self._arguments(found.end() - 1)
             if arguments and self._shown(arguments[0]) == "t":  # Go's, which is not a value
@@ -149,10 +156,14 @@ class _Reader:
                 yield from self._of_pair(arguments[0], arguments[1], "value")
             elif name in _TRUTHS and arguments and self._ends_statement(found.end() - 1):
                 yield from self._of_condition(arguments[0])
-        for found in _JAVA_LIST.finditer(self.text) if self.language == "java" else ():
+
+    def _of_java_lists(self) -> Iterator[Expected]:
+        for found in _JAVA_LIST.finditer(self.text):
             for argument in self._arguments(found.end() - 1):
                 yield from self._of_condition(argument)
-        for found in _GO_TABLE.finditer(self.text) if self.language == "go" else ():
+
+    def _of_go_tables(self) -> Iterator[Expected]:
+        for found in _GO_TABLE.finditer(self.text):
             ends = self._outside((found.end(), len(self.text)), _FIELD_END)
             written = (found.end(), next(ends, found).start())
             if self._is_closed(written):

@@ -200,19 +200,20 @@ def multiples(value: str, arguments: Arguments) -> bool:
 
 def mcq_count_length(value: str, arguments: Arguments) -> bool:
     """Four questions with five options each, each question longer than the one before."""
-    if not value.startswith("Question"):
-        return False
     questions = [part.strip() for part in _QUESTION.split(value) if part.strip()]
-    if len(questions) != 4:
+    if not value.startswith("Question") or len(questions) != 4:
         return False
-    lengths = []
-    for question in questions:
-        lines = [line.strip() for line in question.split("\n")]
-        marked = [bool(_OPTION.match(line)) for line in lines]
-        if sum(marked) != 5:
-            return False
-        lengths.append(len("".join(f" {line}" for line in lines[: marked.index(True)]).strip()))
-    return all(before < after for before, after in itertools.pairwise(lengths))
+    lengths = [length for length in map(_length_before_options, questions) if length is not None]
+    return len(lengths) == 4 and all(before < after for before, after in itertools.pairwise(lengths))
+
+
+def _length_before_options(question: str) -> int | None:
+    """The length of a question's text. None if it does not have five options."""
+    lines = [line.strip() for line in question.split("\n")]
+    marked = [bool(_OPTION.match(line)) for line in lines]
+    if sum(marked) != 5:
+        return None
+    return len("".join(f" {line}" for line in lines[: marked.index(True)]).strip())
 
 
 def _ascii(value: str) -> str:

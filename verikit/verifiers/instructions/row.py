@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.replies.text import accepted
@@ -40,22 +40,26 @@ def instructions(sample: Sample) -> Given:
 
 def _pairs(source: Mapping[str, Any]) -> Given:
     ids = _parsed(next(source[key] for key in IDS if key in source))
-    arguments = _parsed(source.get("kwargs"))
-    if isinstance(ids, str):
-        ids = [ids]
+    given = _parsed(source.get("kwargs"))
+    ids = [ids] if isinstance(ids, str) else ids
     if not isinstance(ids, (list, tuple)) or not ids or not all(isinstance(id, str) for id in ids):
         raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of texts")
-    if isinstance(arguments, Mapping):
-        arguments = [arguments]
-    if arguments is None:
-        arguments = [{}] * len(ids)
-    arguments = [_parsed(argument) or {} for argument in arguments] if isinstance(arguments, (list, tuple)) else []
-    if len(arguments) != len(ids) or not all(isinstance(argument, Mapping) for argument in arguments):
-        raise BadArgument(f"'kwargs' are not {len(ids)} objects, one for each instruction")
-    return [
-        (id, {key: value for key, value in argument.items() if value is not None})
-        for id, argument in zip(ids, arguments, strict=True)
-    ]
+    return [(id, _without_nulls(argument)) for id, argument in zip(ids, _arguments(given, len(ids)), strict=True)]
+
+
+def _without_nulls(argument: Mapping[str, Any]) -> Arguments:
+    return {key: value for key, value in argument.items() if value is not None}
+
+
+def _arguments(given: Any, count: int) -> Sequence[Mapping[str, Any]]:
+    """The arguments of each instruction. One object is those of a single instruction."""
+    if given is None:
+        return [{}] * count
+    given = [given] if isinstance(given, Mapping) else given
+    arguments = [_parsed(argument) or {} for argument in given] if isinstance(given, (list, tuple)) else []
+    if len(arguments) != count or not all(isinstance(argument, Mapping) for argument in arguments):
+        raise BadArgument(f"'kwargs' are not {count} objects, one for each instruction")
+    return arguments
 
 
 def _object(value: Any) -> Mapping[str, Any] | None:

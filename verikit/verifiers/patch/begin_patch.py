@@ -63,6 +63,16 @@ def parse(lines: Sequence[str]) -> list[PatchSection]:
     Raises:
         PatchError: A patch has no end, or a line that does not belong there.
     """
+    found = [section for section in _sections(lines) if section.kind]
+    if not found:
+        raise PatchError("the patch contains no change")
+    for section in found:
+        _check(section)
+    return found
+
+
+def _sections(lines: Sequence[str]) -> list[PatchSection]:
+    """The sections as they are written. One without a kind precedes those of each patch."""
     sections: list[PatchSection] = []
     within = False
     for number, line in enumerate(lines, 1):
@@ -76,18 +86,13 @@ def parse(lines: Sequence[str]) -> list[PatchSection]:
             _read(sections, line, mark, number)
     if within:
         raise PatchError("the patch has no end (*** End Patch)")
-    found = [section for section in sections if section.kind]
-    if not found:
-        raise PatchError("the patch contains no change")
-    for section in found:
-        _check(section)
-    return found
+    return sections
 
 
 def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> None:
     """Add one line of a patch to the sections read so far."""
     current = sections[-1]
-    kind = next((kind for start, kind in _SECTIONS.items() if mark.startswith(start)), "")
+    kind = _kind(mark)
     if kind:
         sections.append(PatchSection(kind, inside(mark.partition(":")[2].strip())))
     elif mark.startswith(_MOVE) and current.kind == "update" and not current.chunks:
@@ -97,31 +102,47 @@ def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> No
     elif current.kind == "add" and line.startswith("+"):
         current.added.append(line[1:])
     elif line.strip():
-        raise PatchError(f"line {number}: {line[:60]!r} does not belong there")
+        raise _misplaced(line, number)
+
+
+def _kind(mark: str) -> str:
+    return next((kind for start, kind in _SECTIONS.items() if mark.startswith(start)), "")
 
 
 def _read_change(section: PatchSection, line: str, mark: str, number: int) -> None:
     """Read a line of an updated file: the head of a chunk, its end, or one of its lines."""
     chunks = section.chunks
-    chunk = chunks[-1] if chunks else None
     if line.startswith("@@"):
-        if chunk is None or chunk.old or chunk.new or chunk.at_end:
-            chunk = PatchChunk(number)
-            chunks.append(chunk)
-        if line[2:].strip():
-            chunk.below.append(line[2:].strip())
-    elif mark == _EOF and chunk is not None:
-        chunk.at_end = True
-    elif line[:1] in ("", " ", "-", "+") and not (chunk is not None and chunk.at_end and line):
-        if chunk is None:
-            if not line:
-                return
-            chunk = PatchChunk(number)
-            chunks.append(chunk)
-        if not chunk.at_end:
-            _add(chunk, line)
-    else:
-        raise PatchError(f"line {number}: {line[:60]!r} does not belong there")
+        _read_head(section, line, number)
+    elif mark == _EOF and chunks:
+        chunks[-1].at_end = True
+    elif line[:1] not in ("", " ", "-", "+"):
+        raise _misplaced(line, number)
+    elif not chunks:
+        if line:
+            _add(_new_chunk(section, number), line)
+    elif not chunks[-1].at_end:
+        _add(chunks[-1], line)
+    elif line:
+        raise _misplaced(line, number)
+
+
+def _read_head(section: PatchSection, line: str, number: int) -> None:
+    """Read `@@` and the line to look for. Several of them in a row are one head."""
+    chunk = section.chunks[-1] if section.chunks else _new_chunk(section, number)
+    if chunk.old or chunk.new or chunk.at_end:
+        chunk = _new_chunk(section, number)
+    if line[2:].strip():
+        chunk.below.append(line[2:].strip())
+
+
+def _new_chunk(section: PatchSection, number: int) -> PatchChunk:
+    section.chunks.append(PatchChunk(number))
+    return section.chunks[-1]
+
+
+def _misplaced(line: str, number: int) -> PatchError:
+    return PatchError(f"line {number}: {line[:60]!r} does not belong there")
 
 
 def _add(chunk: PatchChunk, line: str) -> None:

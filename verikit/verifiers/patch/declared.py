@@ -178,17 +178,16 @@ def _of_dotted(piece: str, tree: Tree, by_class: Mapping[str, Sequence[str]]) ->
         return set()
     for n in range(len(parts), 0, -1):
         path = "/".join(parts[:n])
-        held = {f"{top}{path}.py" for top in ("", *(f"{name}/" for name in SOURCES))} & tree.keys()
-        if held:
-            return held
-        package = "/".join(parts[: n - 1])
-        held = {
-            name for name in by_class.get(parts[n - 1], ())
-            if f"/{name.rpartition('/')[0]}".endswith(f"/{package}" if package else "")
-        }  # fmt: skip
+        modules = {f"{top}{path}.py" for top in ("", *(f"{name}/" for name in SOURCES))} & tree.keys()
+        held = modules or _in_package(by_class.get(parts[n - 1], ()), "/".join(parts[: n - 1]))
         if held:
             return held
     return set()
+
+
+def _in_package(files: Sequence[str], package: str) -> set[str]:
+    below = f"/{package}" if package else ""
+    return {name for name in files if f"/{name.rpartition('/')[0]}".endswith(below)}
 
 
 def _of_rust(pieces: Sequence[str], tree: Tree) -> set[str]:

@@ -93,10 +93,10 @@ def _javascript(text: str, name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _python(text: str, name: str) -> frozenset[str]:
+def _python(source: str, name: str) -> frozenset[str]:
     """Paths that a Python file may load: modules from the top, `src`, `lib` and its own folder, and its strings."""
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     folder, above = name.rpartition("/")[0], ["", *folders_of(name)]
@@ -106,9 +106,15 @@ def _python(text: str, name: str) -> frozenset[str]:
             path = module.replace(".", "/")
             tops = [above[-level]] if 0 < level <= len(above) else ["", *SOURCES, folder]
             found |= {_below(top, path) + end for top in tops for end in (".py", "/__init__.py")}
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 300:
-            found |= {_below(top, node.value) for top in ("", folder)}
+        if text := _possible_path(node):
+            found |= {_below(top, text) for top in ("", folder)}
     return frozenset(found)
+
+
+def _possible_path(node: ast.AST) -> str:
+    """A string of a path's length, empty if the node is none."""
+    text = node.value if isinstance(node, ast.Constant) else None
+    return text if isinstance(text, str) and 2 < len(text) < 300 else ""
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, int]]:

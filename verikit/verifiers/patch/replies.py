@@ -30,14 +30,21 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
         return begin_patch.applied(tree, begin_patch.parse(lines))
     if search_replace.is_in(lines):
         return search_replace.applied(tree, search_replace.parse(lines, tree))
-    blocks = [content for label, content in fenced(reply) if label in _DIFFS]
-    if blocks or _is_diff(reply):
-        text = "\n".join(blocks) if blocks else reply
-        return unified_diff.patched(tree, text if text.endswith("\n") else text + "\n")
+    diff = _diff(reply)
+    if diff is not None:
+        return unified_diff.patched(tree, diff if diff.endswith("\n") else diff + "\n")
     files = whole_files.in_blocks(reply, tree)
     if not files:
         raise PatchError("the completion contains neither a diff nor a file with its path")
     return whole_files.written(tree, files)
+
+
+def _diff(reply: str) -> str | None:
+    """The blocks labelled as a diff, or the whole reply if it is one."""
+    blocks = [content for label, content in fenced(reply) if label in _DIFFS]
+    if blocks:
+        return "\n".join(blocks)
+    return reply if _is_diff(reply) else None
 
 
 def _is_diff(text: str) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,10 +109,9 @@ def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
     if said is None:
         ended = f"{result.status} ({result.error})" if result.error else result.status
         return PatchOutcome(failed=f"the run ended before its tests did: {ended}")
-    ran = [(command, step["exit"], step["output"]) for command, step in zip(task.before, said["steps"], strict=False)]
-    for command, code, output in ran:
-        if code:
-            return PatchOutcome(failed=f"{command!r} fails with {code}: {' '.join(output.split())[-300:]}")
+    for command, step in zip(task.before, said["steps"], strict=False):
+        if code := step["exit"]:
+            return PatchOutcome(failed=f"{command!r} fails with {code}: {' '.join(step['output'].split())[-300:]}")
     if said["spoiled"]:
         return PatchOutcome(failed=f"the tests were changed while they ran: {', '.join(said['spoiled'][:3])}")
     if said["results"] is not None:
@@ -120,6 +119,11 @@ def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
             return _witnessed(task, said["results"])
         except (ValueError, TypeError, IndexError, RecursionError):  # the patch runs where this record is written
             return PatchOutcome(failed="the record of its tests can't be read")
+    return _of_reports(task, said)
+
+
+def _of_reports(task: PatchTask, said: Mapping[str, Any]) -> PatchOutcome:
+    """The outcome as the test commands report it."""
     steps = said["steps"][len(task.before) :]
     outputs = [(c, step["exit"], step["output"]) for c, step in zip(task.commands, steps, strict=True)]
     seen = outcomes.passed(task.report, outputs, said["reports"])
@@ -138,32 +142,55 @@ def _opened(text: str, key: bytes) -> dict[str, Any] | None:
 
 def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
     """The Python test process's report on each test; void if tests that have to fail passed there."""
-    outcomes: dict[str, list[tuple[str, str, str]]] = {}
-    end: list[str] | None = None
-    last = ""
-    for line in results["said"]:
-        kind, *words = json.loads(line)
-        if kind == "missing":
-            return PatchOutcome(failed=words[0])
-        if kind == "test":
-            name, when, outcome, message = words
-            outcomes.setdefault(name, []).append((when, outcome, message))
-        elif kind == "collect":
-            last = f"; {' '.join(words[1].split())[-300:]}" if words[1].split() else ""
-        elif kind == "end":
-            end = words
-    if end is None:
+    report = _reported(results["said"])
+    if report.missing is not None:
+        return PatchOutcome(failed=report.missing[0])
+    if report.end is None:
         late = "the time is up" if results["exit"] == 124 else f"exit code {results['exit']}"
         return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
-    alarm, count = end[0], int(end[1])
-    alarms = [runs for name, runs in outcomes.items() if alarm in name]
-    if len(alarms) != count or any(all(outcome == "passed" for _, outcome, _ in runs) for runs in alarms):
-        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{last}")
+    alarm, count = report.end[0], int(report.end[1])
+    if not report.fails(alarm, count):
+        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{report.last}")
     problems: dict[str, str] = {}
     for name in task.names:
-        runs = outcomes.get(dotted(name) if task.form == "unittest" else name, [])
-        problems[name] = _problem(runs) or ("" if any(when == "call" for when, _, _ in runs) else f"not run{last}")
+        runs = report.outcomes.get(dotted(name) if task.form == "unittest" else name, [])
+        called = any(when == "call" for when, _, _ in runs)
+        problems[name] = _problem(runs) or ("" if called else f"not run{report.last}")
     return PatchOutcome(problems)
+
+
+@dataclass
+class _TestReport:
+    outcomes: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    """When, outcome and message of each test's phases, by its name."""
+    end: list[str] | None = None
+    """The name and number of the tests that have to fail. None if the process ended before its tests."""
+    last: str = ""
+    """The last problem with collecting tests, to append to a message."""
+    missing: list[str] | None = None
+    """The requirement that the process did not find. The lines after it are not read."""
+
+    def fails(self, alarm: str, count: int) -> bool:
+        """Whether there are this many tests with a name, and each fails."""
+        alarms = [runs for name, runs in self.outcomes.items() if alarm in name]
+        return len(alarms) == count and not any(all(outcome == "passed" for _, outcome, _ in runs) for runs in alarms)
+
+
+def _reported(lines: Iterable[str]) -> _TestReport:
+    report = _TestReport()
+    for line in lines:
+        kind, *words = json.loads(line)
+        if kind == "missing":
+            report.missing = words
+            break
+        if kind == "test":
+            name, when, outcome, message = words
+            report.outcomes.setdefault(name, []).append((when, outcome, message))
+        elif kind == "collect":
+            report.last = f"; {' '.join(words[1].split())[-300:]}" if words[1].split() else ""
+        elif kind == "end":
+            report.end = words
+    return report
 
 
 def _problem(runs: Sequence[tuple[str, str, str]]) -> str:

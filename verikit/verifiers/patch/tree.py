@@ -17,6 +17,7 @@ MOST_WRITTEN = 4 << 20
 MOST_READ = 256 << 20
 """Maximum size of files that the edits of one reply may read, in bytes plus 16 per line; many edits of a large
 file take long."""
+_UNSAFE = frozenset("\0\\")
 _LEFT_OUT = frozenset({".git", "__pycache__", ".tox", ".venv", "node_modules", ".pytest_cache", ".mypy_cache"})
 
 
@@ -41,11 +42,10 @@ def inside(path: str) -> str:
     Raises:
         PatchError: It leads out of the tree, or into git's own folder.
     """
-    parts = path.split("/")
-    if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
-        raise PatchError(f"{path[:100]!r} is not a path within the repository")
-    parts = [part for part in parts if part not in ("", ".")]
-    if not parts or ".git" in (part.lower() for part in parts) or max(map(len, parts)) > 255:
+    names = path.split("/")
+    parts = [part for part in names if part not in ("", ".")]
+    unsafe = path.startswith("/") or not _UNSAFE.isdisjoint(path) or ".." in names or len(path) > 1000
+    if not parts or unsafe or ".git" in map(str.lower, parts) or max(map(len, parts)) > 255:
         raise PatchError(f"{path[:100]!r} is not a path within the repository")
     return "/".join(parts)
 

@@ -110,32 +110,42 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     hunk = Hunk(int(found[1]))
     old, new = int(found[2] or "1"), int(found[4] or "1")
     begun = at
-    marks: list[str] = []
-    at += 1
-    while len(hunk.old) < old or len(hunk.new) < new:
-        line = lines[at] if at < len(lines) else "end"
-        mark = line[:1] or " "
-        if mark not in " +-\\":
-            raise PatchError(f"line {begun + 1}: the hunk is shorter than its header states")
-        if mark == "\\":
-            _cut_newline(hunk, lines[at - 1])
-        if mark in " -":
-            hunk.old.append(line[1:] + "\n")
-        if mark in " +":
-            hunk.new.append(line[1:] + "\n")
-        if mark != "\\":
-            marks.append(mark)
-        at += 1
-    if len(hunk.old) != old or len(hunk.new) != new:
+    at, marks = _read_lines(lines, at + 1, hunk, old, new)
+    sizes = len(hunk.old), len(hunk.new)
+    if sizes[0] < old or sizes[1] < new:
+        raise PatchError(f"line {begun + 1}: the hunk is shorter than its header states")
+    if sizes != (old, new):
         raise PatchError(f"line {begun + 1}: the hunk is longer than its header states")
     if at < len(lines) and lines[at].startswith("\\"):
         _cut_newline(hunk, lines[at - 1])
         at += 1
-    changed = [number for number, mark in enumerate(marks) if mark != " "]
-    if changed:
-        hunk.before, hunk.after = changed[0], len(marks) - 1 - changed[-1]
+    if marks.strip():
+        hunk.before, hunk.after = len(marks) - len(marks.lstrip()), len(marks) - len(marks.rstrip())
     change.hunks.append(hunk)
     return at
+
+
+def _read_lines(lines: list[str], at: int, hunk: Hunk, old: int, new: int) -> tuple[int, str]:
+    """Add lines until the hunk has as many old and new ones. Return the line after them, and their marks."""
+    marks: list[str] = []
+    while at < len(lines) and (len(hunk.old) < old or len(hunk.new) < new):
+        mark = lines[at][:1] or " "
+        if mark not in " +-\\":
+            break
+        if mark == "\\":
+            _cut_newline(hunk, lines[at - 1])
+        else:
+            _add_line(hunk, mark, lines[at][1:] + "\n")
+            marks.append(mark)
+        at += 1
+    return at, "".join(marks)
+
+
+def _add_line(hunk: Hunk, mark: str, line: str) -> None:
+    if mark != "+":
+        hunk.old.append(line)
+    if mark != "-":
+        hunk.new.append(line)
 
 
 def _cut_newline(hunk: Hunk, before: str) -> None:
@@ -187,17 +197,26 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
     for change in changes:
         if change.source not in edited.files and change.source == change.target and _only_adds(change):
             change = FileChange("", change.target, change.hunks)  # `patch` creates this file too
-        held = edited.read(change.source) if change.source else TreeFile(b"")
-        if change.target and change.target != change.source and change.target in edited.files:
-            raise PatchError(f"{change.target} exists already")
-        content = _changed(held.content, change, fuzzy) if change.hunks else held.content
-        if change.source and change.source != change.target and not change.copied:
-            if not change.target and change.hunks and content:
-                raise PatchError(f"{change.source} is deleted, but has more lines than the diff removes")
-            edited.delete(change.source)
-        if change.target:
-            edited.write(change.target, content, held.executable if change.executable is None else change.executable)
+        _apply(edited, change, fuzzy)
     return edited.files
+
+
+def _apply(edited: Edited, change: FileChange, fuzzy: bool) -> None:
+    held = edited.read(change.source) if change.source else TreeFile(b"")
+    moves = change.source != change.target
+    if moves and change.target and change.target in edited.files:
+        raise PatchError(f"{change.target} exists already")
+    content = _changed(held.content, change, fuzzy)
+    if moves and change.source and not change.copied:
+        _remove(edited, change, content)
+    if change.target:
+        edited.write(change.target, content, held.executable if change.executable is None else change.executable)
+
+
+def _remove(edited: Edited, change: FileChange, left: bytes) -> None:
+    if not change.target and change.hunks and left:
+        raise PatchError(f"{change.source} is deleted, but has more lines than the diff removes")
+    edited.delete(change.source)
 
 
 def _only_adds(change: FileChange) -> bool:
@@ -207,6 +226,8 @@ def _only_adds(change: FileChange) -> bool:
 
 def _changed(content: bytes, change: FileChange, fuzzy: bool) -> bytes:
     """A file's content with all hunks applied, in order."""
+    if not change.hunks:
+        return content
     name = change.target or change.source
     searched = HunkSearch(content)
     pieces, done = [], 0

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Literal
 
 from verikit.base import TextVerifier
@@ -173,25 +175,18 @@ class Patch(TextVerifier):
     def _judge(self, task: PatchTask, outcome: PatchOutcome, tree: JudgedTree) -> Score:
         if outcome.infra:
             return Score.error(outcome.infra)
-        parts: dict[str, Score] = {}
-        shares: list[float] = []
-        first, passed = outcome.failed, 0
-        for group, names in zip(WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True):
-            wrong = {name: outcome.failed or outcome.problems.get(name, "not reported") for name in names}
-            tests = {name: Score(float(not told), reason=told or "passed") for name, told in wrong.items()}
-            good = sum(float(score) for score in tests.values())
-            passed += int(good)
-            first = first or next((f"{name}: {told}" for name, told in wrong.items() if told), "")
-            if names:
-                shares.append(good / len(names))
-                parts[group] = Score(shares[-1], reason=f"passes {good:g} of {len(names)} tests", parts=tests)
-        value = 1.0
-        for share in shares:
-            value *= share
-        reason = f"in process, forgeable: passes {passed} of {len(task.names)} tests" + (f"; {first}" if first else "")
-        if outcome.left_open:
-            reason += f"; {outcome.left_open}"
-        reason += _told(task, tree)
+        parts = {
+            group: _passed(outcome, names)
+            for group, names in zip(WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True)
+            if names
+        }
+        tests = list(chain.from_iterable(part.parts.items() for part in parts.values()))
+        passed = sum(score.value == 1.0 for _, score in tests)
+        value = math.prod(map(float, parts.values()), start=1.0)
+        failed = (f"{name}: {score.reason}" for name, score in tests if not score.value)
+        first = outcome.failed or next(failed, "")
+        told = [f"in process, forgeable: passes {passed} of {len(task.names)} tests", first, outcome.left_open]
+        reason = "; ".join(filter(None, told)) + _told(task, tree)
         return Score(value if self.reward == "fraction" else float(value == 1.0), reason=reason[:900], parts=parts)
 
     def _outlasting(self, task: PatchTask, tree: Tree, outcome: PatchOutcome, box: LocalSandbox) -> PatchOutcome:
@@ -234,13 +229,11 @@ class Patch(TextVerifier):
         except PatchError as problem:
             return f"{who} does not apply: {problem}"
         outcome = self._run(task, tree.files, box)
+        if outcome.infra:
+            return outcome.infra
+        wrong = outcome.failed or _first_problems(outcome, names)
         told = f"; put back: {_listed(tree.put_back)}" if tree.put_back else ""
-        if outcome.infra or outcome.failed:
-            return outcome.infra or f"{who} does not pass: {outcome.failed}{told}"
-        problems = {name: outcome.problems.get(name, "not reported") for name in names}
-        wrong = {name: problem for name, problem in problems.items() if problem}
-        first = "; ".join(f"{name}: {problem}" for name, problem in list(wrong.items())[:3])
-        return f"{who} does not pass: {first}{told}" if wrong else ""
+        return f"{who} does not pass: {wrong}{told}" if wrong else ""
 
     def _run(self, task: PatchTask, tree: Tree, box: LocalSandbox) -> PatchOutcome:
         """Run the commands and tests of a row on one tree."""
@@ -267,6 +260,20 @@ def _alarms(outcome: PatchOutcome) -> dict[str, str]:
     """The tests whose changed version raised an alarm, with its message."""
     told = {name: problem.partition(f"{ALARM}: ") for name, problem in outcome.problems.items()}
     return {name: why for name, (_, found, why) in told.items() if found}
+
+
+def _first_problems(outcome: PatchOutcome, names: Sequence[str]) -> str:
+    problems = {name: outcome.problems.get(name, "not reported") for name in names}
+    wrong = [f"{name}: {problem}" for name, problem in problems.items() if problem]
+    return "; ".join(wrong[:3])
+
+
+def _passed(outcome: PatchOutcome, names: Sequence[str]) -> Score:
+    """The share of some tests that pass, with each test's score."""
+    wrong = {name: outcome.failed or outcome.problems.get(name, "not reported") for name in names}
+    tests = {name: Score(float(not problem), reason=problem or "passed") for name, problem in wrong.items()}
+    good = sum(not problem for problem in wrong.values())
+    return Score(good / len(names), reason=f"passes {good:g} of {len(names)} tests", parts=tests)
 
 
 def _told(task: PatchTask, tree: JudgedTree) -> str:

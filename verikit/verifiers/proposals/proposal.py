@@ -110,17 +110,23 @@ def _structure(facts: dict[str, Any], preset: Preset) -> None:
         raise InvalidProposal("structure: no function f at the top level")
     if not facts["returns"]:
         raise InvalidProposal("structure: f returns nothing")
-    if preset == "azr-repo":
-        if facts["functions"] != 1:
-            raise InvalidProposal("structure: more than one def")
-        parts = {part for name in facts["imports"] for part in name.split(".")}
-        found = sorted(parts & {*BANNED, *_REPOSITORY_ADDS})
-    else:
-        used = [*facts["imports"], *facts["attributes"]]
-        found = sorted(b for b in BANNED if any(name == b or name.startswith(b + ".") for name in used))
-        found += [name for name in ("__import__", "exec", "eval", "open") if name in facts["names"]]
+    if preset == "azr-repo" and facts["functions"] != 1:
+        raise InvalidProposal("structure: more than one def")
+    found = _banned_imports(facts) if preset == "azr-repo" else _banned_uses(facts)
     if found:
         raise InvalidProposal(f"safety: uses {', '.join(found)}")
+
+
+def _banned_imports(facts: dict[str, Any]) -> list[str]:
+    """The repository's rule: no part of an imported name."""
+    parts = {part for name in facts["imports"] for part in name.split(".")}
+    return sorted(parts & {*BANNED, *_REPOSITORY_ADDS})
+
+
+def _banned_uses(facts: dict[str, Any]) -> list[str]:
+    used = [*facts["imports"], *facts["attributes"]]
+    found = sorted(b for b in BANNED if any(name == b or name.startswith(b + ".") for name in used))
+    return found + [name for name in ("__import__", "exec", "eval", "open") if name in facts["names"]]
 
 
 def as_literal(value: Any) -> str:

@@ -34,12 +34,17 @@ def fenced(text: str) -> list[tuple[str, str]]:
             mark = ""
             continue
         mark, indent, block = match["mark"], len(match["lead"]), []
-        named = _LABEL.match(info)
-        label = named[1].lower() if named else ""
-        label = "python" if info.split(" ")[0].endswith(".py") else label
+        label = _label(info)
     if mark:
         found.append((label, _dedented(block, indent)))
     return found
+
+
+def _label(info: str) -> str:
+    if info.split(" ")[0].endswith(".py"):
+        return "python"
+    named = _LABEL.match(info)
+    return named[1].lower() if named else ""
 
 
 def _ends(match: re.Match[str], mark: str, indent: int) -> bool:

@@ -46,7 +46,7 @@ class GoldVerifier(TextVerifier):
         if not golds:
             return Score.error("the row has no gold answer")
         answer, form = taken(without_unseen(sample.completion), self.extract)
-        if answer is None or (not answer.strip() and any(gold.strip() for gold in golds)):
+        if answer is None or (not answer.strip() and any(map(str.strip, golds))):
             return Score(0.0, reason=f"no answer found ({form})")
         value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
         if value and self.extract == "stated" and offers_others(answer, gold):

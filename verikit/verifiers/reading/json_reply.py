@@ -49,15 +49,21 @@ def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Do
     blocks = [(label, content.strip()) for label, content in fenced(body)]
     if bare:
         return [parsed(blocks[0][1]) if _is_one_fence(body, blocks) else whole]
-    marked = [content for label, content in blocks if label in _LABELS]
-    marked = marked or [content for label, content in blocks if not label and _START.match(content)]
-    if marked:
-        return [parsed(content) for content in marked]
-    found = _among_prose(body)
-    for opening in "[{" if array else "{[":
-        if kind := [document for document in found if document.text[0] == opening]:
+    return list(map(parsed, _json_blocks(blocks))) or _preferred(_among_prose(body), "[{" if array else "{[") or [whole]
+
+
+def _json_blocks(blocks: Sequence[tuple[str, str]]) -> list[str]:
+    """The blocks labelled as JSON, or otherwise those without a label that begin like JSON."""
+    labelled = [content for label, content in blocks if label in _LABELS]
+    return labelled or [content for label, content in blocks if not label and _START.match(content)]
+
+
+def _preferred(documents: Sequence[Document], openings: str) -> list[Document]:
+    for opening in openings:
+        kind = [document for document in documents if document.text[0] == opening]
+        if kind:
             return kind
-    return [whole]
+    return []
 
 
 def _is_one_fence(body: str, blocks: Sequence[tuple[str, str]]) -> bool:

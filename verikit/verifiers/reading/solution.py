@@ -58,14 +58,21 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
     python = [content for label, content in blocks if label in PYTHON]
     if python:
         return SolutionCode(_joined(python, wanted))
+    return _without_python(blocks, wanted) or SolutionCode(reply)
+
+
+def _without_language(blocks: Sequence[tuple[str, str]]) -> list[str]:
+    return [content for label, content in blocks if label not in LANGUAGES and label not in _NO_PROGRAM]
+
+
+def _without_python(blocks: Sequence[tuple[str, str]], wanted: Collection[str]) -> SolutionCode | None:
+    """The program in blocks without a label, or the language of those with another. None if there are neither."""
     foreign = [label for label, _ in blocks if label in LANGUAGES]
-    plain = [content for label, content in blocks if label not in LANGUAGES and label not in _NO_PROGRAM]
+    plain = _without_language(blocks)
     programs = [content for content in plain if _PROGRAM.search(content)]
-    if foreign and not any(_defined(content) for content in programs):
+    if foreign and not any(map(_defined, programs)):
         return SolutionCode("", foreign[-1])
-    if programs or plain:
-        return SolutionCode(_joined(programs or plain, wanted))
-    return SolutionCode(reply)
+    return SolutionCode(_joined(programs or plain, wanted)) if plain else None
 
 
 def _between_marks(reply: str) -> str:

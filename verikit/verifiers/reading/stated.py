@@ -64,12 +64,17 @@ def stands(text: str, start: int, end: int) -> bool:
 def offers_others(answer: str, gold: str) -> bool:
     """Whether an answer with the gold answer also offers others, or denies the gold answer: a guess, not an answer."""
     wanted = gold.strip().casefold()
-    folded = answer.casefold()
-    if not wanted or len(folded) != len(answer):
+    if not wanted or len(answer.casefold()) != len(answer):
         return False
-    places = [m.start() for m in re.finditer(rf"(?<!\w){re.escape(wanted)}(?!\w)", folded)]
-    if places and not any(stands(answer, at, at + len(wanted)) for at in places[-64:]):
-        return True
+    return _denies(answer, wanted) or _lists_others(answer, gold)
+
+
+def _denies(answer: str, wanted: str) -> bool:
+    places = [m.start() for m in re.finditer(rf"(?<!\w){re.escape(wanted)}(?!\w)", answer.casefold())]
+    return bool(places) and not any(stands(answer, at, at + len(wanted)) for at in places[-64:])
+
+
+def _lists_others(answer: str, gold: str) -> bool:
     items = [_BULLET.sub("", item, count=1) for item in _ITEMS.split(answer.strip()[:2_000]) if item.strip()]
     if len(items) < 2 or any(len(item.split()) > _WORDS_OF_AN_ITEM for item in items):
         return False

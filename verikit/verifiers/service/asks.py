@@ -83,18 +83,23 @@ def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | Decla
     asks = [_read(one) for one in told]
     connected = False
     for ask in asks:
-        if isinstance(ask, DeclaredLine) and ask.same and not connected:
-            raise UsageError(f"{ask}: same has no line before it since the start of the program")
-        connected = not isinstance(ask, Restart) and (connected or isinstance(ask, DeclaredLine))
+        if isinstance(ask, Restart):
+            connected = False
+        elif isinstance(ask, DeclaredLine):
+            if ask.same and not connected:
+                raise UsageError(f"{ask}: same has no line before it since the start of the program")
+            connected = True
     return asks
 
 
 def _read(told: Mapping[str, Any]) -> DeclaredRequest | DeclaredLine | Restart:
-    if isinstance(told, Mapping) and dict(told) in ({"restart": "kill"}, {"restart": "stop"}):
+    if not isinstance(told, Mapping):
+        raise UsageError(f"{told!r:.200} is not a request", hint=_HINT)
+    if dict(told) in ({"restart": "kill"}, {"restart": "stop"}):
         return Restart(told["restart"])
-    if isinstance(told, Mapping) and "line" in told:
+    if "line" in told:
         return read_line(told)
-    methods = [key for key in told if key in METHODS] if isinstance(told, Mapping) else []
+    methods = [key for key in told if key in METHODS]
     if len(methods) != 1 or not set(told) <= {*methods, *_OTHER_KEYS} or {"json", "text"} <= set(told):
         raise UsageError(f"{told!r:.200} is not a request", hint=_HINT)
     method = methods[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from verikit.errors import AgentFault
 
@@ -42,8 +42,12 @@ def found(value: Any, path: str) -> str | int:
             value = value[name]
         else:
             raise AgentFault(f"the reply has no {path!r}")
-    if isinstance(value, str) and value.isprintable() and len(value) <= _MOST_KEPT:
-        return value
-    if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _MOST_KEPT:
-        return value
-    raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
+    if not _is_short(value):
+        raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
+    return value
+
+
+def _is_short(value: Any) -> TypeGuard[str | int]:
+    if isinstance(value, str):
+        return value.isprintable() and len(value) <= _MOST_KEPT
+    return isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _MOST_KEPT

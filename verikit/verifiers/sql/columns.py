@@ -35,9 +35,11 @@ def column_order(
     Raises:
         TooManyOrders: An order was not found within the bound.
     """
+    if len(ours) != len(theirs):
+        return None
     width = len(ours[0]) if ours else 0
-    if not width or len(ours) != len(theirs):
-        return tuple(range(width)) if len(ours) == len(theirs) else None
+    if not width:
+        return ()
     known: dict[Hashable, int] = {}
     first, second = ([tuple([known.setdefault(cell, len(known)) for cell in row]) for row in t] for t in (ours, theirs))
     blocks = at or [0] * len(first)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import chain, groupby
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Literal
 
@@ -90,18 +91,14 @@ def in_blocks(
     width = len(rows[0]) if rows else 0
     if keyed is None or [row[:width] for row in keyed] != list(rows) or any(not 0 <= c <= width for c in columns):
         return (1,) * len(rows)
-    sizes: list[int] = []
-    last: Cells | None = None
     places = [column - 1 if column else width + i for i, column in enumerate(columns)]
-    for row in keyed:
-        key = tuple(row[place] for place in places)
-        key = tuple(map(_collated, key, collations)) if collations else key
-        if key == last:
-            sizes[-1] += 1
-        else:
-            sizes.append(1)
-        last = key
-    return tuple(sizes)
+    runs = groupby(keyed, key=lambda row: _sort_key(row, places, collations))
+    return tuple(len(list(run)) for _, run in runs)
+
+
+def _sort_key(row: Cells, places: Sequence[int], collations: Sequence[str]) -> Cells:
+    key = tuple(row[place] for place in places)
+    return tuple(map(_collated, key, collations)) if collations else key
 
 
 def _collated(cell: Hashable, collation: str) -> Hashable:
@@ -199,7 +196,7 @@ class _Ids:
         self.wide = False
         """Whether some id covers numbers further apart than the tolerance: a chain of close ones."""
         self._told: dict[Hashable, Hashable] = {}
-        cells = {cell for rows in tables for row in rows for cell in row}
+        cells = set(chain.from_iterable(chain.from_iterable(tables)))
         numbers = {cell for cell in _flat(cells) if _is_number(cell)}
         start = last = None
         known = 0

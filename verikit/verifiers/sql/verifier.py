@@ -163,18 +163,23 @@ class SQL(TextVerifier):
         Raises:
             SchemaError: The row doesn't have any, or one can't be found.
         """
-        if paths := [text for key in _FILES if key in meta for text in _texts(meta[key], key)]:
+        if paths := _all_texts(meta, _FILES):
             return [(self._inside(Path(path)), "") for path in paths]
-        if scripts := [text for key in _SCRIPTS if key in meta for text in _texts(meta[key], key)]:
+        if scripts := _all_texts(meta, _SCRIPTS):
             return [(None, script) for script in scripts]
-        if not isinstance(name := meta.get("db_id"), str) or not name:
+        name = meta.get("db_id")
+        if not isinstance(name, str) or not name:
             raise SchemaError(f"database not found. Set one of {', '.join((*_FILES, *_SCRIPTS, 'db_id'))} in meta")
+        return [(path, "") for path in self._of_name(name)]
+
+    def _of_name(self, name: str) -> list[Path]:
+        """The files of a database: the one with its name, or all of its folder for a suite."""
         folder = self._inside(Path(name))
         files = sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES)
         chosen = files if self.suite else [path for path in files if path.stem == Path(name).name]
         if not chosen:
             raise SchemaError(f"database {name!r} not found in {folder}")
-        return [(self._inside(path.relative_to(self.root)), "") for path in chosen]
+        return [self._inside(path.relative_to(self.root)) for path in chosen]
 
     def _inside(self, path: Path) -> Path:
         full = Path(self.root, path).resolve()
@@ -280,6 +285,10 @@ def _golds(sample: Sample) -> list[str]:
     if not golds:
         raise SchemaError("the row has no gold query")
     return golds
+
+
+def _all_texts(meta: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    return [text for key in keys if key in meta for text in _texts(meta[key], key)]
 
 
 def _texts(value: object, key: str) -> list[str]:
