@@ -141,7 +141,7 @@ def genprm(
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}. Counts in {out / REPORT}", err=True)
-    next_step("verikit", "train", "sft", "--set", f"options.data={out / TRAIN}", quiet=quiet)
+    next_step("verikit", "train", "sft", "--set", f"options.data={out / TRAIN}", "--set", "model.path=MODEL", quiet=quiet)
 
 
 def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Group]:
@@ -151,7 +151,7 @@ def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Gr
         SchemaError: A problem has no prompt, or no answer.
         ConfigError: The file can't be read, or is empty.
     """
-    found = read_problems(path, mapping)[:limit]
+    found = read_problems(path, mapping, limit)
     for problem in found:
         if problem.answer is None:
             hint = "steps are labelled by it: --map answer=…"

@@ -19,7 +19,7 @@ from verikit.readers.problems import read_problems
 
 _PACKAGES = {**PACKAGES, "harbor": HARBOR}
 """Stacks that need a folder with tasks."""
-_STACK = NameChoice([*STACKS, *_PACKAGES])
+_STACK = NameChoice([*STACKS, *_PACKAGES], "`verikit list` shows all stacks")
 
 
 @click.group()
@@ -50,6 +50,8 @@ def write(
 ) -> None:
     """Write the file that STACK's configuration can name, with the reward of SPEC, or a package with tasks.
 
+    `verikit list adapters` shows the stacks.
+
     \b
     verikit adapter write verl "0.9*answer + 0.1*boxed" -o reward.py
     verikit adapter write verifiers-env answer --data sums.jsonl -o sums_env
@@ -65,7 +67,7 @@ def write(
         _write_harbor(spec, str(data), limit, Path(str(out)), name, image, mapping, force)
         return
     if stack in PACKAGES:
-        problems = read_problems(str(data), mapping)[:limit]
+        problems = read_problems(str(data), mapping, limit)
         use = write_package(stack, spec, problems, Path(str(out)), name, force=force)
         click.echo(f"written to {out}. To use it:\n{use}", err=True)
         return
@@ -91,7 +93,7 @@ def _write_harbor(
     spec: str, data: str, limit: int | None, out: Path, name: str, image: str, mapping: dict[str, str], force: bool
 ) -> None:
     folder = str(Path(data).resolve().parent) if Path(data).is_file() else None
-    written = write_tasks(spec, read_problems(data, mapping)[:limit], folder, out, name, image, force=force)
+    written = write_tasks(spec, read_problems(data, mapping, limit), folder, out, name, image, force=force)
     told = [f"{len(written.names)} tasks", f"{written.solved} with a solution"]
     if written.repeated:
         told.append(f"{written.repeated} rows are further trials of them")
@@ -102,7 +104,10 @@ def _write_harbor(
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK, metavar="STACK")
 def show(stack: str) -> None:
-    """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported."""
+    """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported.
+
+    `verikit list adapters` shows the stacks.
+    """
     found = _PACKAGES[stack] if stack in _PACKAGES else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))

@@ -17,7 +17,7 @@ from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.command import GroupedCommand, next_step
-from verikit.cli.options import GATE, data_options, json_option, limit_option, parse_share, quiet_option, resume_option
+from verikit.cli.options import GATE, data_options, data_words, json_option, limit_option, parse_share, quiet_option, resume_option
 from verikit.errors import nearest, with_hint
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
@@ -149,8 +149,7 @@ def audit(
     if out is not None:
         write_folder(result, out)
     click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))
-    keys = [word for field, key in mapping.items() for word in ("--map", f"{field}={key}")]
-    next_step(*_next(file, by, out, keys), quiet=quiet or as_json or (file == "-" and out is None))
+    next_step(*_next(file, by, out, data_words(mapping, format_)), quiet=quiet or as_json or (file == "-" and out is None))
     return _code(result, limits)
 
 
@@ -175,12 +174,12 @@ class AuditProgress:
         return f"{self._check}: {text}; {self._total:,} in {seconds:.0f} s"
 
 
-def _next(file: str, by: str, out: Path | None, keys: list[str]) -> list[object]:
+def _next(file: str, by: str, out: Path | None, words: list[str]) -> list[object]:
     """The command after an audit: the page of kept findings, the reward's audit, or an audit that is kept."""
     if out is not None:
         return ["verikit", "report", out, "--html", f"{out.resolve().name}.html"]
     kept = ["-o", "runs/audit"] if by else []
-    return ["verikit", "audit", file, *keys, "--by", by or "answer", *kept]
+    return ["verikit", "audit", file, *words, "--by", by or "answer", *kept]
 
 
 def _code(result: AuditResult, limits: dict[str, float]) -> int:

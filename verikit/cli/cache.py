@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_note, next_step
+from verikit.cli.command import GroupedCommand, next_note
 from verikit.cli.options import json_option
 from verikit.engines.cache import Cache, default_path
 
@@ -31,10 +31,7 @@ def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
         click.echo(f"{found['path']}: {found['entries']} generations, {found['bytes'] / 2**20:.1f} MB")
         for engine, count in found["engines"].items():
             click.echo(f"  {count:>8}  {engine}")
-        if found["entries"]:
-            next_step("verikit", "cache", "clear", "--unused-days", 30)
-        else:
-            next_note("nothing to do: the cache is empty. --cache fills it")
+        next_note("nothing to do" if found["entries"] else "nothing to do: the cache is empty. --cache fills it")
 
 
 @cache.command(cls=GroupedCommand)
@@ -50,7 +47,7 @@ def clear(stored: Cache, engine: str, unused_days: float) -> None:
         with closing(stored.connect()) as connection:
             count = stored.clear(connection, engine=engine, unused_days=unused_days)
     click.echo(f"{count} generations deleted")
-    next_note("nothing to do" if count else "nothing to do: no generation matched. `verikit cache` lists the engines")
+    next_note("nothing to do" if count else "nothing to do: no generation matched. Without `clear`, the command lists the engines")
 
 
 def examine(stored: Cache) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,12 +32,17 @@ else:
 
 
 class NameChoice(_Choice):
-    """One of many names. For another name, the error suggests the nearest."""
+    """One of many names. For another name, the error suggests the nearest, or else `otherwise`."""
+
+    def __init__(self, choices: Iterable[str], otherwise: str = "") -> None:
+        super().__init__(list(choices))
+        self.otherwise = otherwise
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, or fail."""
         if value not in self.choices:
-            self.fail(with_hint(f"{value!r} not found", nearest(str(value), map(str, self.choices))), param, ctx)
+            hint = nearest(str(value), map(str, self.choices), self.otherwise)
+            self.fail(with_hint(f"{value!r} not found", hint), param, ctx)
         return super().convert(value, param, ctx)
 
 

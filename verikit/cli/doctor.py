@@ -19,7 +19,7 @@ from verikit.artifacts.browser.report import browser_told
 from verikit.artifacts.office.report import office_told
 from verikit.artifacts.service.report import service_told
 from verikit.cli.command import GroupedCommand, next_note, next_step
-from verikit.cli.options import data_options, gold_option, json_option, limit_option
+from verikit.cli.options import data_options, data_words, gold_option, json_option, limit_option
 from verikit.errors import AgentFault, MissingExtra, SandboxError, SchemaError, UsageError, WorkspaceError, with_hint
 from verikit.names import registry
 from verikit.platform.secrets import strike
@@ -47,7 +47,11 @@ def doctor(
     answer.
     """
     if data is not None:
-        return _check_file(read(data, format=format_, mapping=mapping, gold=gold), limit, as_json)
+        bad = _check_file(read(data, format=format_, mapping=mapping, gold=gold), limit, as_json)
+        _suggest(data, bad, data_words(mapping, format_, gold), quiet=as_json)
+        return int(bad)
+    if limit or gold or format_ or mapping:
+        raise UsageError("--limit, --gold, --format and --map belong to a file", hint="add --data FILE")
     found = examine()
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -202,7 +206,8 @@ def examine() -> dict[str, Any]:
     }
 
 
-def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
+def _check_file(reader: Reader, limit: int | None, as_json: bool) -> bool:
+    """Print which rows of a file can't be used, and return whether there are any."""
     from verikit.answers.gold import check_gold
 
     good, problems = 0, []
@@ -216,7 +221,7 @@ def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
             good += 1
     if as_json:
         click.echo(json.dumps({"good": good, "format": reader.format, "problems": problems}, indent=2))
-        return int(bool(problems))
+        return bool(problems)
     for found in problems:
         where = f"line {found['line']}" if found["id"] is None else f"id {found['id']}"
         click.echo(printable(f"{where}: {found['problem']}"))
@@ -224,12 +229,11 @@ def _check_file(reader: Reader, limit: int | None, as_json: bool) -> int:
     click.echo(pass_or_fail(told, float(not problems)))
     for note in reader.notes:
         click.echo(note)
-    _suggest(reader.name, bool(problems))
-    return int(bool(problems))
+    return bool(problems)
 
 
-def _suggest(file: str, bad: bool) -> None:
+def _suggest(file: str, bad: bool, words: list[str], *, quiet: bool) -> None:
     if bad:
-        next_note("correct these rows, then check the file again")
+        next_note("correct these rows, then check the file again", quiet=quiet)
     else:
-        next_step("verikit", "score", "FILE" if file == "<stdin>" else file)
+        next_step("verikit", "score", "FILE" if file == "-" else file, *words, quiet=quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -242,6 +243,8 @@ def check_(
     else:
         _show(found, examples)
     next_note(_next(source, spec, found), quiet=as_json)
+    if as_json and found.share is None:
+        click.echo(_NOT_COMPARED, err=True)
     if found.share is None:
         return 1
     return WORSE if fail_under is not None and found.share < fail_under else 0
@@ -249,11 +252,17 @@ def check_(
 
 def _next(source: str, spec: str, found: Agreement) -> str:
     if found.share is None:
-        return "nothing was compared: SOURCE needs rollouts with rewards that SPEC can score"
-    if found.share == 1:
+        return _NOT_COMPARED
+    if found.unreadable:
+        return "correct the unreadable rollouts, then compare again"
+    if found.share == 1 and not found.unscored:
         return "nothing to do: all rewards are equal"
-    rows = f"`verikit env read {source} -o rows.jsonl`"
-    return f"{rows} writes rows for `verikit explain rows.jsonl -v {spec}`, which explains a score"
+    rows = f"`verikit env read {shlex.quote(source)} -o rows.jsonl`"
+    explain = f"`verikit explain rows.jsonl -v {shlex.quote(spec)}`"
+    return f"{rows} writes rows for {explain}, which explains a score"
+
+
+_NOT_COMPARED = "nothing was compared: SOURCE needs rollouts with rewards that SPEC can score"
 
 
 def _show(found: Agreement, examples: int) -> None:

@@ -17,6 +17,7 @@ from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option, limit_option, parse_share, quiet_option, resume_option
 from verikit.env.audit import AuditSums, TaskRecord, audit_tasks
 from verikit.env.audit.checks import EVERY_CHECK, kinds
+from verikit.env.audit.fix import fix_environments
 from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
@@ -148,11 +149,29 @@ def audit_(
     code = gate_code(list(_gates(sums, limits, shown)), junit, "env audit")
     if out:  # at the end, because --html and --junit may write into the folder
         seal_audit(out, folder, sums.digest, sign, [page for page in (html, junit) if page])
-    if sums.failing:
-        next_step("verikit", "env", "fix", folder, "-o", "fix.patch", quiet=quiet or as_json)
-    else:
-        next_note("nothing to do: no check fails", quiet=quiet or as_json)
+    if not (quiet or as_json):
+        _suggest(folder, sums)
     return code
+
+
+def _suggest(folder: str, sums: AuditSums) -> None:
+    if not sums.failing:
+        settled = not sums.unsettled["error"]
+        next_note("nothing to do: no check fails" if settled else "correct the tasks that could not be checked")
+    elif _fixable(folder, sums):
+        next_step("verikit", "env", "fix", folder, "-o", "fix.patch")
+    else:
+        next_note("correct the tasks that fail, then check them again")
+
+
+def _fixable(folder: str, sums: AuditSums) -> bool:
+    """Whether `verikit env fix` would write a patch. It is looked for only if a check fails that it could correct."""
+    if not Path(folder).is_dir() or not any(sums.statuses[name]["fail"] for name in ("declared", "mode", "pins")):
+        return False
+    try:
+        return any(patch.diff for patch in fix_environments(folder))
+    except OSError:
+        return False
 
 
 def _interrupted(out: Path | None) -> str:

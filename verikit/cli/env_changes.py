@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -91,10 +92,10 @@ def fix_(folder: str, out: Path | None) -> None:
     """Write a patch for problems in FOLDER that have exactly one fix. FOLDER is not changed.
 
     The patch declares paths that the tests read, gives the tests a separate box, corrects the reward's path, and pins
-    versions from lock files. Review it, then apply it in FOLDER with `git apply`.
+    versions from lock files. Review it, then apply it with `patch`.
 
     \b
-    verikit env fix tasks/ -o fix.patch && cd tasks && git apply ../fix.patch
+    verikit env fix tasks/ -o fix.patch && patch -p1 -d tasks < fix.patch
     """  # noqa: D301 - click reads \b as "don't wrap"
     try:
         patches = [patch for patch in fix_environments(folder) if patch.diff]
@@ -120,4 +121,5 @@ def _next(folder: str, diff: str, out: Path | None) -> str:
         return "nothing to do: no problem has exactly one fix"
     if out is None:
         return "write the patch to a file with -o FILE, and review it"
-    return f"review {out}, then run `git apply {out.resolve()}` in {folder}"
+    # In a subfolder of a repository, `git apply` would silently skip files that the patch names from there.
+    return f"review {out}, then run `patch -p1 -d {shlex.quote(folder)} < {shlex.quote(str(out))}`"

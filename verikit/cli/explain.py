@@ -12,7 +12,7 @@ import click
 from verikit.base import Verifier, walk
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.marks import marked
-from verikit.cli.options import data_options, gold_option, json_option
+from verikit.cli.options import data_options, data_words, gold_option, json_option
 from verikit.errors import UsageError
 from verikit.names.spec import load
 from verikit.platform.terminal import pass_or_fail, printable
@@ -69,7 +69,7 @@ def explain(
     click.echo(pass_or_fail(lines[0], score.value))
     for line in lines[1:]:
         click.echo(line)
-    next_step("verikit", "score", "FILE" if file in (None, "-") else file, "-v", verifier)
+    next_step("verikit", "score", "FILE" if file in (None, "-") else file, "-v", verifier, *data_words(mapping, format_, gold))
 
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:

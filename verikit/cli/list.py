@@ -76,7 +76,6 @@ def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
             width = max(map(len, names))
             for name in names:
                 click.echo(_fitting(f"{indent}{name:{width}}  {listed[name]['help']}"))
-    click.echo()
     next_note("`verikit list NAME` explains one, with its options")
 
 

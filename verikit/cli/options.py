@@ -144,6 +144,13 @@ def data_options(command: Command) -> Command:
     return map_option(format_option(command))
 
 
+def data_words(mapping: Mapping[str, str], format_: str | None = None, gold: str | None = None) -> list[str]:
+    """Return the words of --map, --format and --gold as they were given, for a suggested command on the same file."""
+    words = [word for field, key in mapping.items() for word in ("--map", f"{field}={key}")]
+    words += ["--format", format_] if format_ else []
+    return words + (["--gold", gold] if gold else [])
+
+
 def run_options(command: Command) -> Command:
     """Add --fail-over, --resume/--restart, --json and --quiet, for a command that makes a run."""
     return fail_over_option(resume_option(json_option(quiet_option(command))))

@@ -45,7 +45,7 @@ def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
                 written += 1
     click.echo(f"{written} rows of {len(chosen)} datasets in {out}", err=True)
-    next_step("verikit", "train", "reasoning-gym", "--set", f"options.data={out}")
+    next_step("verikit", "train", "reasoning-gym", "--set", f"options.data={out}", "--set", "model.path=MODEL")
 
 
 def data_sets(names: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ def report(
     formats = [name for name, chosen in wanted.items() if chosen]
     if out is not None and not formats:
         raise click.UsageError("-o requires a file format: --csv, --latex, --markdown, --svg or --pdf")
+    if str(html) == "-":
+        raise UsageError("--html writes a file, not stdout", hint="--html report.html")
     options = Options(data, samples, by_key)
     if html is not None:
         _write(html, page(runs, options))
@@ -123,7 +126,7 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
                 if kind is not None and kind.name not in kinds:
                     raise UsageError(
                         f"{run} is a run of `verikit {kind.name}`, which is shown as a page",
-                        hint=f"verikit report {run} --html report.html",
+                        hint=f"verikit report {shlex.quote(str(run))} --html report.html",
                     )
                 yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
             except UsageError as error:

@@ -71,13 +71,15 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
         click.echo(printable(f"{folder}: not a run, skipped"), err=True)
         code = code or int(signers is not None)
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
-    next_note(_next(results), quiet=as_json)
+    next_note(_next(results, code), quiet=as_json)
     return code
 
 
-def _next(results: dict[str, dict[str, Any]]) -> str:
+def _next(results: dict[str, dict[str, Any]], code: int) -> str:
     if any(result["problems"] for result in results.values()):
         return "restore the named files, or run the command that wrote them again"
+    if code:
+        return "move the skipped folders out, or verify the signed runs by name"
     return "nothing to do: the files are as the run wrote them"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from verikit.errors import ConfigError, SchemaError, UsageError, nearest
@@ -19,13 +20,14 @@ CANDIDATES = ("completions", "completion", "failed")
 """Keys of previously sampled rows that are not part of the problem."""
 
 
-def read_problems(path: Paths, mapping: Mapping[str, str]) -> list[Group]:
+def read_problems(path: Paths, mapping: Mapping[str, str], limit: int | None = None) -> list[Group]:
     """Return the problems of files. Keys that are not prompt, answer or id go to `meta`.
 
     Args:
         path: Any input of `verikit.readers.rows`.
         mapping: Maps prompt, answer and id to the rows' keys. By default these names, otherwise usual ones (`problem`,
             …).
+        limit: Read only the first `limit` rows.
 
     Raises:
         ConfigError: The file can't be read, or has no rows.
@@ -35,7 +37,7 @@ def read_problems(path: Paths, mapping: Mapping[str, str]) -> list[Group]:
     files = Files(path)
     problems: list[Group] = []
     try:
-        for number, raw in files.rows():
+        for number, raw in islice(files.rows(), limit):
             try:
                 problems.append(_group(_parsed(raw), mapping, number))
             except SchemaError as error:

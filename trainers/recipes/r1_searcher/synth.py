@@ -16,6 +16,7 @@ from typing import Any, Literal
 import click
 
 from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.options import quiet_option
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.types import Engine, Generation, Output, Request
 from verikit.errors import UsageError, VerikitError
@@ -49,9 +50,10 @@ JsonObject = dict[str, Any]
               help="Fraction of transcripts that answer some year without searching.")  # fmt: skip
 @click.option("--held-out", default=100, show_default=True, type=click.IntRange(1), help="Questions kept apart.")
 @click.option("--seed", default=0, show_default=True)
+@quiet_option
 def search_data(
     corpus: tuple[str, ...], retriever: str, tokenizer: str, out: Path, words: int | None, prompt: Style, k: int,
-    demonstrations: int, guesses: float, held_out: int, seed: int,
+    demonstrations: int, guesses: float, held_out: int, seed: int, quiet: bool,
 ) -> None:  # fmt: skip
     """Make two-hop questions from the passages of CORPUS by rule, and transcripts that search for their answers.
 
@@ -82,7 +84,8 @@ def search_data(
         f"held out, {len(others)} to train on in {out}",
         err=True,
     )
-    next_step("verikit", "train", "sft", "--set", f"options.data={out / 'demonstrations.jsonl'}")
+    data = f"options.data={out / 'demonstrations.jsonl'}"
+    next_step("verikit", "train", "sft", "--set", data, "--set", f"model.path={tokenizer}", quiet=quiet)
 
 
 class Demonstrator:
