@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lm_eval.tasks._yaml_loader import load_yaml
-
-from verikit.evals.loading import task_file
+from verikit.evals.loading import read_task
 from verikit.results.run import estimate_of
 from verikit.stats import Estimate, mean_interval
 from verikit.stats.parts import mean_of_parts
@@ -30,7 +28,7 @@ def group_metrics(
     """
     found: dict[str, dict[str, Any]] = {}
     for name in names:
-        config = load_yaml(task_file(name), resolve_func=False)
+        config = read_task(name)
         if "group" in config:
             found |= group_metrics(config["task"], tasks, rows_of)
             known = {member: held[member] for member in config["task"] for held in (tasks, found) if member in held}

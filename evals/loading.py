@@ -6,10 +6,14 @@ which takes half a minute to read its own 14,000 names.
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
+from datasets.exceptions import DatasetsError
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
@@ -69,7 +73,7 @@ def task_names() -> list[str]:
 
 def table() -> dict[str, str]:
     """Return each task or group with its description, for `verikit list`."""
-    return {name: _described(load_yaml(task_file(name), resolve_func=False)) for name in task_names()}
+    return {name: _described(read_task(name)) for name in task_names()}
 
 
 def _described(config: Mapping[str, Any]) -> str:
@@ -87,7 +91,7 @@ def expand(names: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in names:
-        config = load_yaml(task_file(name), resolve_func=False)
+        config = read_task(name)
         members = config.get("task") if "group" in config else None
         found |= dict.fromkeys(expand(members) if members else [name])
     return list(found)
@@ -101,7 +105,7 @@ def check_data(names: Iterable[str], settings: Settings) -> None:
     """
     left: list[RowSplit] = []
     for name in expand(names):
-        options = load_yaml(task_file(name), resolve_func=False).get("dataset_kwargs") or {}
+        options = read_task(name).get("dataset_kwargs") or {}
         data = settings.data if isinstance(settings.data, str) else of_task(settings.data or {}, name)
         if (hub := options.get("hub")) and not data:
             left += missing(hub)
@@ -113,7 +117,7 @@ def check_data(names: Iterable[str], settings: Settings) -> None:
 
 def benchmarks(name: str) -> list[str]:
     """Return the innermost groups and single tasks of a name."""
-    config = load_yaml(task_file(name), resolve_func=False)
+    config = read_task(name)
     members = config.get("task") if "group" in config else None
     if not members or expand(members) == members:
         return [name]
@@ -126,7 +130,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     Raises:
         UsageError: The task does not exist, its data can't be read, or it lacks examples or a judge that it needs.
     """
-    config = load_yaml(task_file(name))
+    config = read_task(name, functions=True)
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
     config["metadata"] |= {key: date for key in ("since", "until") if (date := getattr(settings, key))}
     repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats
@@ -136,7 +140,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     graders = _graders(config, settings, None if name.startswith(PREFIX) else settings.columns)
     try:
         task = ConfigurableTask(config=config)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OSError, DatasetsError) as error:
         raise UsageError(f"{name} can't be made under these settings: {error}") from None
     for grader in graders:
         _check_columns(task, grader)
@@ -182,6 +186,50 @@ def graded(config: Mapping[str, Any]) -> bool:
     return any(stage["function"] is Graded for pipeline in pipelines for stage in pipeline["filter"])
 
 
+def read_task(name: str, *, functions: bool = False) -> dict[str, Any]:
+    """Return the configuration of a task or group, with the files that it includes.
+
+    Args:
+        name: A verikit name, or the path of a YAML file.
+        functions: Import the functions that it names. Otherwise they are strings.
+
+    Raises:
+        UsageError: The task does not exist, its file can't be read, or it lacks a key that every task needs.
+    """
+    file = task_file(name)
+    try:
+        config = load_yaml(file, resolve_func=functions)
+    except (yaml.YAMLError, ValueError, TypeError, OSError, ImportError, AttributeError, RecursionError) as error:
+        raise UsageError(f"can't read the task file {file}: {' '.join(str(error).split())}") from None
+    if problem := _missing_part(config):
+        raise UsageError(f"{file} {problem}", hint="docs/eval.md shows a task of your own")
+    return config
+
+
+def _missing_part(config: Mapping[str, Any]) -> str:
+    """What a task's configuration lacks, "" if nothing."""
+    if "group" in config:
+        members = config.get("task")
+        named = isinstance(members, list) and all(isinstance(member, str) for member in members)
+        return "" if named else "lacks the key 'task', a list of the names of tasks"
+    data = "custom_dataset" if config.get("custom_dataset") is not None else "dataset_path"
+    for key in (data, "doc_to_text", "doc_to_target"):
+        if config.get(key) is None:
+            return f"lacks the key {key!r}"
+    for key in ("dataset_kwargs", "generation_kwargs", "metadata"):
+        if not isinstance(config.get(key) or {}, Mapping):
+            return f"has no table of settings in {key!r}"
+    pipelines = config.get("filter_list") or []
+    if not isinstance(pipelines, list) or not all(map(_is_pipeline, pipelines)):
+        return "has an invalid 'filter_list': each item needs the key 'filter', a list of tables with 'function'"
+    return ""
+
+
+def _is_pipeline(item: Any) -> bool:
+    stages = item.get("filter") if isinstance(item, Mapping) else None
+    return isinstance(stages, list) and all(isinstance(stage, Mapping) and "function" in stage for stage in stages)
+
+
 def task_file(name: str) -> Path:
     """Return the YAML file of a task or group.
 
@@ -189,14 +237,16 @@ def task_file(name: str) -> Path:
         UsageError: It does not exist.
     """
     own = TASKS / f"{name.removeprefix(PREFIX)}.yaml"
-    if name.startswith(PREFIX) and own.is_file():
+    if name.startswith(PREFIX) and os.path.isfile(own):  # unlike Path.is_file, False for a name that is too long
         return own
-    if name.endswith((".yaml", ".yml")) and Path(name).is_file():
-        return Path(name)
-    if Path(name).suffix in (".yaml", ".yml"):
+    there = os.path.isfile(name)
+    if name.endswith((".yaml", ".yml")):
+        if there:
+            return Path(name)
         raise UsageError(f"task file {name!r} not found", hint="check the path")
-    if Path(name).is_file():
-        raise UsageError(f"{name!r} is a file of rows, not a task", hint=f"name a task, and add --data {name}")
+    if there:
+        hint = f"a task's file ends in .yaml. If this is a file of rows, name a task and add --data {shlex.quote(name)}"
+        raise UsageError(f"{name!r} is a file, but not a task's", hint=hint)
     otherwise = "`verikit list tasks` shows all. Or give a YAML file"
     hint = nearest(f"{PREFIX}{name.removeprefix(PREFIX)}", task_names(), otherwise)
     raise UsageError(f"task {name!r} not found", hint=hint)

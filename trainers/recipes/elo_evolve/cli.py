@@ -50,7 +50,7 @@ def opponents(
     Answers are appended to the file under the opponent's name and a hash of the prompt. Several opponents can share a
     file. Prompts that have an answer are skipped. If a prompt changes, its old answer no longer applies.
     """
-    problems = read_problems(prompts, mapping)[:limit]
+    problems = read_problems(prompts, mapping, limit)
     name, answers = name or engine, Opponents(out, max_tokens=max_tokens)
     missing = [problem.prompt for problem in problems if not answers.has(name, problem.prompt)]
     failed: dict[str, Exception] = {}

@@ -64,7 +64,7 @@ def grade(
     verikit synth difficulty hotpot.jsonl --source hotpotqa -r bm25:wiki \\
         -e openai:http://localhost:8000/v1#Qwen2.5-7B-Instruct -o graded.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
-    asked = read_problems(questions, mapping)[:limit]
+    asked = read_problems(questions, mapping, limit)
     if bad := next((question for question in asked if not accepted(question.answer)), None):
         hint = "without one every question would look hard; --map answer=KEY names another key"
         raise SchemaError(f"question {bad.id!r} has no answer", file=questions, field="answer", hint=hint)
