@@ -219,6 +219,8 @@ def _missing_part(config: Mapping[str, Any]) -> str:
     for key in ("dataset_kwargs", "generation_kwargs", "metadata"):
         if not isinstance(config.get(key) or {}, Mapping):
             return f"has no table of settings in {key!r}"
+    if config.get("dataset_path") in ("json", "csv", "parquet", "text") and not config.get("dataset_kwargs"):
+        return "lacks the key 'dataset_kwargs' with 'data_files'"
     pipelines = config.get("filter_list") or []
     if not isinstance(pipelines, list) or not all(map(_is_pipeline, pipelines)):
         return "has an invalid 'filter_list': each item needs the key 'filter', a list of tables with 'function'"

@@ -1,10 +1,24 @@
 """How pages and the GitHub action say to install verikit, before and after its name is registered on PyPI."""
 
+import re
+
+ADDRESS = "https://HOST/OWNER/verikit"
+
 README = (
     "README.md",
     "In a checkout of this repository, install verikit, score\ncandidates, rerank them and summarise:\n",
-    "`pip install verikit` installs it. In a checkout, install\n"
-    "verikit, score candidates, rerank them and summarise:\n",
+    "`pip install verikit` installs it. The example\n"
+    "needs a checkout of this repository. It scores candidates, reranks them and summarises:\n",
+)
+TRAIN = (
+    "README.md",
+    "pip install -e '.[train]'\nverikit train arithmetic\n",
+    "pip install 'verikit[train]'\nverikit train arithmetic\n",
+)
+LESSON = (
+    "docs/tutorial.md",
+    "pip install -e '.[train]'\nverikit train arithmetic -o",
+    "pip install 'verikit[train]'\nverikit train arithmetic -o",
 )
 COMMANDS = (
     "docs/install.md",
@@ -37,7 +51,7 @@ STEPS = (
     "4. Set `verikit` in `workflow.yml` to the address of the repository. verikit is not on PyPI yet.\n\nThe baseline",
     "\nThe baseline",
 )
-LINES = (README, COMMANDS, CHECKOUT, ACTION, WORKFLOW, STEPS)
+LINES = (README, TRAIN, LESSON, COMMANDS, CHECKOUT, ACTION, WORKFLOW, STEPS)
 """Each file with its lines before and after."""
 
 
@@ -50,7 +64,7 @@ def switch(root, registered):
     for name, *forms in LINES:
         new, old = forms[registered], forms[not registered]
         text = texts.get(name) or (root / name).read_text("utf-8")
-        texts[name] = text if _has(text, new, old) else text.replace(old, new, 1)
+        texts[name] = text if _has(text, new, old) else _pattern(old).sub(lambda _, new=new: new, text, count=1)
         if not _has(texts[name], new, old):
             raise SystemExit(f"{name} has neither form of the lines that start with {old.splitlines()[0]!r}")
     for name, text in texts.items():
@@ -59,4 +73,9 @@ def switch(root, registered):
 
 def _has(text, new, old):
     """Whether a text has the new lines. One form may be a part of the other."""
-    return new in text and (old not in text or old in new)
+    return bool(_pattern(new).search(text)) and (old in new or not _pattern(old).search(text))
+
+
+def _pattern(lines):
+    """Find lines, also if the repository's address was filled in."""
+    return re.compile(re.escape(lines).replace(re.escape(ADDRESS), r"https://\S+"))

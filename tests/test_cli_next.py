@@ -1,6 +1,7 @@
 """The last line of a command names the next step, and a mistyped name is an error that suggests the nearest."""
 
 import json
+import shlex
 
 import click
 import pytest
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.cli.command import NameChoice, next_note, next_step
-from verikit.errors import COMPARED, LISTED, LONGEST_NAME, UsageError, nearest
+from verikit.errors import CONSIDERED, LISTED, LONGEST_NAME, UsageError, nearest
 
 
 def run(*words, code=0):
@@ -79,6 +80,60 @@ def test_an_audit_repeats_the_keys_that_it_was_given(tmp_path):
     assert last("audit", file, "--map", "prompt=question").endswith(f"{file} --map prompt=question --by answer")
 
 
+ASKED = {"ask": "1+1?", "sum": "2", "outs": ["2", "3"]}
+KEYS = ("--map", "prompt=ask", "--map", "completions=outs", "--map", "answer=sum", "--format", "verikit")
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        (("explain", "my rows.jsonl", *KEYS, "-v", "answer + 0 * boxed"), [ASKED]),
+        (("doctor", "--data", "my rows.jsonl", *KEYS), [ASKED]),
+        (("doctor", "--data", "my rows.jsonl", "--gold", "gold.jsonl"), [{"id": "a", "prompt": "?", "completion": "2"}]),
+        (("explain", "my rows.jsonl", "--gold", "gold.jsonl"), [{"id": "a", "prompt": "?", "completion": "2"}]),
+        (("audit", "my rows.jsonl", *KEYS), [ASKED]),
+        (("score", "my rows.jsonl", *KEYS, "-o", "my run"), [ASKED]),
+        (("sample", "replay:my rows.jsonl", "my rows.jsonl", "-o", "more.jsonl"),
+         [{"prompt": "1+1?", "completions": ["2"], "answer": "2"}]),
+    ],
+)  # fmt: skip
+def test_a_suggested_command_runs_when_it_is_pasted(words, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "gold.jsonl").write_text(json.dumps({"id": "a", "answer": "2"}) + "\n")
+    command = shlex.split(last(*words).removeprefix("next: "))
+    assert command[0] == "verikit"
+    assert run(*command[1:]).exit_code == 0
+
+
+def test_nothing_to_do_is_said_only_if_nothing_is_wrong(rows, tmp_path):
+    run("score", rows, "-o", tmp_path / "many/one")
+    (tmp_path / "many/other").mkdir()
+    (tmp_path / "many/other/file").write_text("")
+    signers = tmp_path / "signers"
+    signers.write_text("")
+    assert "nothing to do" not in last("verify", tmp_path / "many", "--signers", signers, code=1)
+    file = tmp_path / "rollouts.jsonl"
+    good = {"prompt": "1+1?", "completion": "2", "answer": "2", "reward": 1.0}
+    file.write_text(json.dumps(good) + "\n{\n")
+    assert last("env", "check", file, "answer").startswith("next: correct the unreadable")
+    file.write_text(json.dumps(good) + "\n" + json.dumps(good | {"answer": "\\frac{1}{0}"}) + "\n")
+    assert "verikit explain" in last("env", "check", file, "answer")
+    file.write_text(json.dumps({"question": "?"}) + "\n")
+    assert "nothing was compared" in run("env", "check", file, "answer", "--json", code=1).stderr
+
+
+def test_options_of_another_input_and_files_named_stdout_are_usage_errors(rows, tmp_path):
+    for words in (("doctor", "--limit", "2"), ("report", tmp_path, "--html", "-")):
+        with pytest.raises(UsageError):
+            CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False, catch_exceptions=False)
+
+
+def test_no_row_after_the_limit_is_read(rows, tmp_path):
+    rows.write_text(rows.read_text() + "{\n")
+    run("adapter", "write", "verifiers-env", "answer", "--data", rows, "--limit", "1", "-o", tmp_path / "package")
+
+
 @pytest.mark.parametrize(
     ("words", "near"),
     [
@@ -109,9 +164,12 @@ def test_the_nearest_names_are_found_among_any_keys():
     assert nearest("x", []) == ""
     assert nearest("zzz", ["a", "b"]) == "available: a, b"
     assert nearest("zzz", ["a", "b"], "see the list") == "see the list"
-    many = [f"key{i}" for i in range(COMPARED * 2)]
-    assert nearest("zzz", many) == f"available: {', '.join(many[:LISTED])}, and {COMPARED - LISTED} more"
+    many = [f"key{i}" for i in range(CONSIDERED * 2)]
+    assert nearest("zzz", many) == f"available: {', '.join(many[:LISTED])}, and {len(many) - LISTED} more"
     assert nearest("y" * 10**6, ["y" * 10**6, "a"]) == "available: a"
+    assert nearest("promt", ["", "\ufeffprompt"]) == r"did you mean '\ufeffprompt'?"
+    assert nearest("zzz", ["\x1b[2J"]) == r"available: '\x1b[2J'"
+    assert nearest("numric", [*("cimrun" * 9, "numeric") * 400]).startswith("did you mean numeric")
     assert nearest("y" * 10**6, ["y" * LONGEST_NAME]) == f"did you mean {'y' * LONGEST_NAME}?"
 
 

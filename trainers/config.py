@@ -337,7 +337,7 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
     own = not source.endswith(".toml") and "/" not in source
     path = named.get(source) if own else Path(source)
     if path is None:
-        hint = nearest(source, named, f"available: {', '.join([*named][:4])} and others. Or give a FILE.toml")
+        hint = nearest(source, named, f"one of {', '.join(named)}. Or give a FILE.toml")
         raise ConfigError(f"config {source!r} not found", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))

@@ -198,7 +198,7 @@ def read_settings(path: Path) -> Config:
     except ValueError as error:
         first = " ".join(str(error).split("\n")[1:3]) or str(error)  # pydantic's first problem: its key, and what it is
         told = f"{CONFIG}: {' '.join(first.partition(' [')[0].split())[:200]}"
-        raise ConfigError(f"{path} is not the folder of a training run: {told}") from None
+        raise ConfigError(f"{path} has no valid settings of a training run: {told}") from None
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:

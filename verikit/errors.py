@@ -33,9 +33,9 @@ configuration or the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from errno import EDQUOT, EFBIG, ENOSPC
-from itertools import islice
+from heapq import nlargest
 from os import PathLike
 from typing import Literal
 
@@ -45,8 +45,10 @@ DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
 """Values of `errno` in an OSError that mean the disk is full."""
 LONGEST_NAME = 80
 """Characters of a name that `nearest` compares. Longer known names are not suggested."""
-COMPARED = 1000
-"""Names that `nearest` compares."""
+CONSIDERED = 1000
+"""Names whose letters `nearest` counts."""
+COMPARED = 50
+"""Names that `nearest` compares letter by letter: those whose letters agree best."""
 LISTED = 10
 """Names that `nearest` lists if none is similar."""
 
@@ -73,14 +75,29 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
         otherwise: The hint if no name is similar. By default it lists the first ten names.
     """
     # The names may be a row's keys: any number, and each as long as a document.
-    names = [one for one in islice(map(str, known), COMPARED) if len(one) <= LONGEST_NAME]
-    near = get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
+    names = [one for one in map(str, known) if 0 < len(one) <= LONGEST_NAME]
+    near = _similar(str(name)[:LONGEST_NAME], names[:CONSIDERED])
     if near:
-        return f"did you mean {' or '.join(near)}?"
+        return f"did you mean {' or '.join(map(_printed, near))}?"
     if otherwise or not names:
         return otherwise
     more = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"available: {', '.join(names[:LISTED])}{more}"
+    return f"available: {', '.join(map(_printed, names[:LISTED]))}{more}"
+
+
+def _similar(name: str, names: Sequence[str]) -> list[str]:
+    """Up to three names that are similar to one, the nearest first."""
+    matcher = SequenceMatcher(b=name)
+
+    def bound(other: str) -> float:
+        matcher.set_seq1(other)
+        return matcher.quick_ratio()
+
+    return get_close_matches(name, nlargest(COMPARED, names, key=bound), n=3)
+
+
+def _printed(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 class UsageError(VerikitError):

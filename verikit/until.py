@@ -192,7 +192,8 @@ def load_rule(spec: str) -> MajorityRule | ScoreRule:
     call = read_call(spec)
     make = _RULES.get(call.name) if call else None
     if call is None or make is None:
-        raise SpecError(f"{spec!r} is not a stopping rule", hint=nearest(spec, _EXAMPLES))
+        hint = nearest(spec, _EXAMPLES, f"as in {', '.join(_EXAMPLES)}")
+        raise SpecError(f"{spec!r} is not a stopping rule", hint=hint)
     try:
         return replace(make(call), name=spec.strip())
     except ValueError as error:

@@ -141,7 +141,9 @@ def genprm(
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}. Counts in {out / REPORT}", err=True)
-    next_step("verikit", "train", "sft", "--set", f"options.data={out / TRAIN}", "--set", "model.path=MODEL", quiet=quiet)
+    next_step(
+        "verikit", "train", "sft", "--set", f"options.data={out / TRAIN}", "--set", "model.path=MODEL", quiet=quiet
+    )
 
 
 def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Group]:

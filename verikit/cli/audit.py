@@ -17,7 +17,16 @@ from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.command import GroupedCommand, next_step
-from verikit.cli.options import GATE, data_options, data_words, json_option, limit_option, parse_share, quiet_option, resume_option
+from verikit.cli.options import (
+    GATE,
+    data_options,
+    data_words,
+    json_option,
+    limit_option,
+    parse_share,
+    quiet_option,
+    resume_option,
+)
 from verikit.errors import nearest, with_hint
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
@@ -149,7 +158,8 @@ def audit(
     if out is not None:
         write_folder(result, out)
     click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))
-    next_step(*_next(file, by, out, data_words(mapping, format_)), quiet=quiet or as_json or (file == "-" and out is None))
+    words = _next(file, by, out, data_words(mapping, format_))
+    next_step(*words, quiet=quiet or as_json or (file == "-" and out is None))
     return _code(result, limits)
 
 

@@ -47,7 +47,8 @@ def clear(stored: Cache, engine: str, unused_days: float) -> None:
         with closing(stored.connect()) as connection:
             count = stored.clear(connection, engine=engine, unused_days=unused_days)
     click.echo(f"{count} generations deleted")
-    next_note("nothing to do" if count else "nothing to do: no generation matched. Without `clear`, the command lists the engines")
+    none = "nothing to do: no generation matched. Without `clear`, the command lists the engines"
+    next_note("nothing to do" if count else none)
 
 
 def examine(stored: Cache) -> dict[str, Any]:

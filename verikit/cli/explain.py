@@ -69,7 +69,8 @@ def explain(
     click.echo(pass_or_fail(lines[0], score.value))
     for line in lines[1:]:
         click.echo(line)
-    next_step("verikit", "score", "FILE" if file in (None, "-") else file, "-v", verifier, *data_words(mapping, format_, gold))
+    scored = "FILE" if file in (None, "-") else file
+    next_step("verikit", "score", scored, "-v", verifier, *data_words(mapping, format_, gold))
 
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:

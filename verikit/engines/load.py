@@ -31,7 +31,9 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
         made = _imported(spec, kind)
         engine = made if isinstance(made, Engine) else _make(spec, made, [], options)
     else:
-        raise SpecError(f"{spec!r} is not an engine", hint=f"one of {engine_forms()}")
+        forms = f"one of {engine_forms()}"
+        hint = forms if kind in registered("engines") else nearest(kind, registered("engines"), forms)
+        raise SpecError(f"{spec!r} is not an engine", hint=hint)
     return engine if cache is None else CachedEngine(engine, cache)
 
 

@@ -49,7 +49,9 @@ def load_strategy(spec: str) -> SearchStrategy:
         raise SpecError(f"{spec!r} is a {type(made).__name__}, not a strategy")
     call = read_call(spec)
     if call is None or call.name not in STRATEGIES:
-        raise SpecError(f"search {spec!r} not found", hint=nearest(spec.partition("(")[0], STRATEGIES))
+        name, example = spec.partition("(")[0].strip(), f"one of {', '.join(STRATEGIES)}, as in {_EXAMPLE}"
+        hint = example if name in STRATEGIES else nearest(name, STRATEGIES, example)
+        raise SpecError(f"search {spec!r} not found", hint=hint)
     make, own = STRATEGIES[call.name]
     try:
         given = call.bound((*own, *_COMMON))

@@ -35,7 +35,7 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
                 hint = nearest(str(problem["loc"][-1]), _keys(kind, problem["loc"][:-1]))
                 problems.append(with_hint(f"unknown key {key!r}", hint))
             elif problem["type"] in ("model_type", "dataclass_type", "dict_type"):
-                problems.append(f"{key} must be a table with keys")
+                problems.append(f"{key.rstrip('.') or 'the top level'} must be a table with keys")
             else:
                 problems.append(f"{key}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "))
         raise ConfigError(where + "; ".join(problems)) from None

@@ -124,7 +124,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
             tree = ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         problem = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
-        engine = text.partition(":")[0] in registered("engines")
+        engine = kind == "verifiers" and text.partition(":")[0] in registered("engines")
         hint = f"an engine is an argument of a judge: pairwise({text!r})" if engine else _EXAMPLE
         raise SpecError(f"can't read the spec {text!r}: {problem}", hint=hint) from None
     try:
@@ -320,7 +320,7 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     for part in name.split("."):
         if not hasattr(loaded, part):
             names = (known for known in dir(loaded) if not known.startswith("_"))
-            raise SpecError(f"{module} has no {name!r}", hint=nearest(part, names, "check the name"))
+            raise SpecError(f"{module} has no {name!r}", hint=nearest(part, names))
         loaded = getattr(loaded, part)
     return loaded
 

@@ -1,4 +1,4 @@
-"""`verikit env fix`: the patch applies by `git apply`, the fault is gone after it, and the folder is not changed."""
+"""`verikit env fix`: the patch applies as the command suggests, the fault is gone after it, and the folder is not changed."""
 
 import subprocess
 
@@ -95,6 +95,21 @@ def test_the_patch_applies_and_the_fault_is_gone(tmp_path, name):
     assert patch_of(tmp_path / "tasks", tmp_path / "again.patch") == ""
 
 
+def next_of(*words):
+    return CliRunner().invoke(cli, ["env", *map(str, words)]).output.splitlines()[-1]
+
+
+def test_the_suggested_commands_fix_a_task_in_a_subfolder_of_a_repository(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    folder, out = tmp_path / "my tasks", tmp_path / "the fix.patch"
+    no_artifacts(sound(folder / "t0", 0))
+    assert next_of("audit", folder) == f"next: verikit env fix '{folder}' -o fix.patch"
+    command = next_of("fix", folder, "-o", out).split("`")[1]
+    subprocess.run(["bash", "-euc", command], check=True, stdout=subprocess.DEVNULL)
+    assert kinds(folder) == {"t0": set()}
+    assert next_of("audit", folder) == "next: nothing to do: no check fails"
+
+
 def test_sound_environments_get_no_patch(tmp_path):
     for number in range(4):
         sound(tmp_path / "tasks" / f"t{number}", number)
@@ -108,6 +123,7 @@ def test_a_task_whose_paths_arent_known_keeps_its_shared_box(tmp_path):
     shared(task)
     change(task, "tests/test.sh", "if pytest", 'cat "$OUT/log.txt"\nif pytest')
     assert patch_of(task, tmp_path / "fix.patch") == ""
+    assert next_of("audit", task).startswith("next: correct the tasks that fail")
 
 
 def test_a_package_with_two_versions_in_the_lock_file_has_no_one_right_version(tmp_path):
