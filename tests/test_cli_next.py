@@ -81,25 +81,24 @@ def test_an_audit_repeats_the_keys_that_it_was_given(tmp_path):
 
 
 ASKED = {"ask": "1+1?", "sum": "2", "outs": ["2", "3"]}
+BARE = {"id": "a", "prompt": "?", "completion": "2"}
 KEYS = ("--map", "prompt=ask", "--map", "completions=outs", "--map", "answer=sum", "--format", "verikit")
 
 
 @pytest.mark.parametrize(
-    ("words", "rows"),
+    ("words", "row"),
     [
-        (("explain", "my rows.jsonl", *KEYS, "-v", "answer + 0 * boxed"), [ASKED]),
-        (("doctor", "--data", "my rows.jsonl", *KEYS), [ASKED]),
-        (("doctor", "--data", "my rows.jsonl", "--gold", "gold.jsonl"), [{"id": "a", "prompt": "?", "completion": "2"}]),
-        (("explain", "my rows.jsonl", "--gold", "gold.jsonl"), [{"id": "a", "prompt": "?", "completion": "2"}]),
-        (("audit", "my rows.jsonl", *KEYS), [ASKED]),
-        (("score", "my rows.jsonl", *KEYS, "-o", "my run"), [ASKED]),
-        (("sample", "replay:my rows.jsonl", "my rows.jsonl", "-o", "more.jsonl"),
-         [{"prompt": "1+1?", "completions": ["2"], "answer": "2"}]),
+        (("explain", "my rows.jsonl", *KEYS, "-v", "answer + 0 * boxed"), ASKED),
+        (("doctor", "--data", "my rows.jsonl", *KEYS), ASKED),
+        (("doctor", "--data", "my rows.jsonl", "--gold", "gold.jsonl"), BARE),
+        (("explain", "my rows.jsonl", "--gold", "gold.jsonl"), BARE),
+        (("audit", "my rows.jsonl", *KEYS), ASKED),
+        (("score", "my rows.jsonl", *KEYS, "-o", "my run"), ASKED),
     ],
-)  # fmt: skip
-def test_a_suggested_command_runs_when_it_is_pasted(words, rows, tmp_path, monkeypatch):
+)
+def test_a_suggested_command_runs_when_it_is_pasted(words, row, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "my rows.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "gold.jsonl").write_text(json.dumps({"id": "a", "answer": "2"}) + "\n")
     command = shlex.split(last(*words).removeprefix("next: "))
     assert command[0] == "verikit"
@@ -124,7 +123,7 @@ def test_nothing_to_do_is_said_only_if_nothing_is_wrong(rows, tmp_path):
 
 
 def test_options_of_another_input_and_files_named_stdout_are_usage_errors(rows, tmp_path):
-    for words in (("doctor", "--limit", "2"), ("report", tmp_path, "--html", "-")):
+    for words in (("doctor", "--limit", "2"), ("report", tmp_path / "x", "--html", "-")):
         with pytest.raises(UsageError):
             CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False, catch_exceptions=False)
 

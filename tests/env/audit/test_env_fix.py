@@ -1,4 +1,4 @@
-"""`verikit env fix`: the patch applies as the command suggests, the fault is gone after it, and the folder is not changed."""
+"""`verikit env fix`: the patch applies, the fault is gone after it, and the folder is not changed."""
 
 import subprocess
 
