@@ -198,7 +198,7 @@ def read_task(name: str, *, functions: bool = False) -> dict[str, Any]:
     """
     file = task_file(name)
     try:
-        config = load_yaml(file, resolve_func=functions)
+        config: dict[str, Any] = load_yaml(file, resolve_func=functions)
     except (yaml.YAMLError, ValueError, TypeError, OSError, ImportError, AttributeError, RecursionError) as error:
         raise UsageError(f"can't read the task file {file}: {' '.join(str(error).split())}") from None
     if problem := _missing_part(config):

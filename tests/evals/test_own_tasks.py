@@ -10,7 +10,7 @@ from tests.evals.scripted import Scripted, write
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.columns import Columns
 from verikit.evals.lm import EngineLM
-from verikit.evals.loading import Settings
+from verikit.evals.loading import Settings, read_task
 from verikit.evals.run import run_tasks
 
 TASK = """\
@@ -100,3 +100,36 @@ def test_the_file_of_another_task_is_refused_by_name(tmp_path):
     data = write(tmp_path / "rows.jsonl", [{**row, "answer": "Z"} for row in letters])
     with pytest.raises(UsageError, match="the rows have no gold answers"):
         run_tasks(["verikit_mmlu_pro_math"], "s", EngineLM(Scripted(added)), Settings(data=data), tmp_path / "run")
+
+
+WHOLE = "task: x\ndataset_path: hub/rows\ndoc_to_text: a\ndoc_to_target: b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("task: x\n", "lacks the key 'dataset_path'"),
+        ("task: x\ndataset_path: d\ndoc_to_text: a\n", "lacks the key 'doc_to_target'"),
+        ("group: g\n", "lacks the key 'task'"),
+        (WHOLE + "filter_list: 5\n", "has an invalid 'filter_list'"),
+        (WHOLE + "metadata: 5\n", "has no table of settings in 'metadata'"),
+        (WHOLE.replace("hub/rows", "json"), "lacks the key 'dataset_kwargs'"),
+        ("", "can't read the task file"),
+        ("[]", "can't read the task file"),
+        ("a: [", "can't read the task file"),
+    ],
+)
+def test_a_task_file_that_lacks_something_is_a_usage_error_that_names_it(text, problem, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=problem):
+        read_task(str(file))
+    file.write_text(WHOLE)
+    (tmp_path / "part.yaml").write_text("include: mine.yaml\ntask: y\n")
+    assert read_task(str(tmp_path / "part.yaml"))["task"] == "y"
+
+
+@pytest.mark.parametrize("name", ["a" * 400, "verikit_" + "a" * 400, "x\0y", "README.md"])
+def test_a_name_that_can_be_no_task_is_a_usage_error(name):
+    with pytest.raises(UsageError, match=r"not found|not a task's"):
+        read_task(name)
