@@ -1,13 +1,12 @@
 """Measure cases of other languages in the sandbox beside a subprocess for each case, interleaved in one run.
 
-    python benchmarks/languages.py [--workers 2] [cpp|javascript|java|rust|header ...]
+    python benchmarks/languages.py [--workers 2] [cpp|javascript|java|rust ...]
 
 Both sides run programs that are compiled already: the subprocess as a person would build it (`g++ -O2`, `javac`), the
 sandbox as it builds it itself, whose compile time is told apart. Each round runs CASES in one row a worker, on both
 sides with as many rows at once as there are workers, and a loop over one row by itself, as most scripts run cases.
-`header` compiles programs that include <bits/stdc++.h> with and without the precompiled header, which it makes if
-necessary. Ratios are medians over the rounds: of cases a second, and of seconds of a processor (of the caller, the
-servers and all that they start), which depend less on other work of the machine.
+Ratios are medians over the rounds: of cases a second, and of seconds of a processor (of the caller, the servers and all
+that they start), which depend less on other work of the machine.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from verikit.sandbox import LocalSandbox, RunLimits, RunResult, precompiled
+from verikit.sandbox import LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.programs import BuiltProgram
 
 SUMS = {
@@ -126,35 +125,14 @@ def compiling(program: BuiltProgram) -> str:
     return f"compiled once in {program.cpu_s:.1f} s of a processor" if program.cpu_s else "nothing to compile"
 
 
-def header(box: LocalSandbox) -> str:
-    """CPU seconds of a compiler with and without the precompiled header, alternating."""
-    after, used = precompiled.PAYS, dict[bool, list[float]]()
-    for number in range(2 * ROUNDS + 2):
-        precompiled.PAYS = 0
-        text = f"#include <bits/stdc++.h>\nint main(){{std::vector<int> v({number});std::cout<<v.size();}}\n"
-        program = box.programs.build(
-            "cpp", text if number % 2 else f"int first;\n{text}"
-        )  # after a token it never fits
-        if isinstance(program, RunResult):
-            return f"header: {program.error}"
-        if number > 1:
-            used.setdefault(bool(number % 2), []).append(program.cpu_s)
-    precompiled.PAYS = after
-    without, having = statistics.median(used[False]), statistics.median(used[True])
-    return f"header: {having:.2f} s of a processor with it, {without:.2f} s without: {without / having:.2f}x"
-
-
 def main() -> None:
     """Measure some languages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("language", nargs="*", help=", ".join([*SUMS, "header"]))
+    parser.add_argument("language", nargs="*", help=", ".join(SUMS))
     parser.add_argument("--workers", type=int, default=1, help="Rows at once.")
     given = parser.parse_args()
     with LocalSandbox(workers=given.workers) as box:
         for chosen in given.language or SUMS:
-            if chosen == "header":
-                print(header(box), flush=True)
-                continue
             problem = box.programs.problem(chosen)
             print(f"{chosen}: {problem}" if problem else measure(chosen, box, given.workers), flush=True)
 

@@ -41,7 +41,7 @@ BROAD = {
     "verikit/engines/vllm_loop.py": 1,  # whatever vLLM raises is told to all that wait for it
     "verikit/env/audit/run.py": 2,  # a task's files may break any reader, and the other checks go on
     "verikit/env/audit/running/run.py": 2,  # the same of checks that run them
-    "verikit/env/audit/running/packages/boxed.py": 2,  # an environment's code raises whatever it likes
+    "verikit/env/audit/running/packages/boxed.py": 2,  # in the box: an environment's code raises whatever it likes
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
     "verikit/sandbox/proxies/peer.py": 1,  # whatever an operation on an object raises is its answer
     "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported

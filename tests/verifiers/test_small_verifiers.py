@@ -71,6 +71,7 @@ def test_a_column_that_is_no_number_is_the_datas_fault(meta):
 def test_the_mean_of_a_list_of_numbers_can_be_the_score():
     assert Column("logprobs", mean=True)("x", logprobs=[-1.0, -2, 0.0]).value == -1.0
     assert Column("logprobs", mean=True)("x", logprobs=[1e308] * 4).value == pytest.approx(1e308)
+    assert Column("logprobs", mean=True)("x", logprobs=[-0.1] * 7).value == -0.1  # and not -0.10000000000000002
     assert Column("logprobs", mean=True)("x", logprobs=[]).status == "abstained"
     assert Column("logprobs", mean=True)("x", logprobs=None).status == "abstained"
     with pytest.raises(UsageError, match="mean must be True or False"):

@@ -137,12 +137,7 @@ def audit_(
                 if as_json:
                     sys.stdout.write(piece)
         except KeyboardInterrupt:
-            kept = (
-                f"audited tasks are saved in {out}. Run the command again to resume"
-                if out
-                else "use -o FOLDER to save tasks"
-            )
-            click.echo(f"Interrupted: {kept}", err=True)
+            click.echo(_interrupted(out), err=True)
             raise
     if html:
         page.write(html, folder, sums)
@@ -158,6 +153,12 @@ def audit_(
     else:
         next_note("nothing to do: no check fails", quiet=quiet or as_json)
     return code
+
+
+def _interrupted(out: Path | None) -> str:
+    if out is None:
+        return "Interrupted: use -o FOLDER to save tasks"
+    return f"Interrupted: audited tasks are saved in {out}. Run the command again to resume"
 
 
 def _seen(

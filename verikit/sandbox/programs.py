@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from verikit.errors import SandboxUnavailable
-from verikit.sandbox import case_engines, precompiled
+from verikit.sandbox import case_engines
 from verikit.sandbox.client import Broken, ForkServer
 from verikit.sandbox.guest import source
 from verikit.sandbox.meter import metered
@@ -138,7 +138,6 @@ class Programs:
         content = text.encode("utf-8", "replace")
         built: BuiltProgram | RunResult = BuiltProgram(language, {name: content}, main[1])
         if chain.build:
-            chain = precompiled.faster(chain, text)
             command = [part.replace(chain.source, name) for part in chain.build]
             built = self._compile(chain, command, {name: content, "out/.keep": b""}, main[1], limits)
         if not (isinstance(built, RunResult) and (built.status == "infra_error" or was_too_busy(built))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,7 +75,11 @@ class Column(Verifier):
         known = [found for found in map(number, value) if found is not None]
         if len(known) < len(value):
             return Score.error(f"{self.key} has an item that is not a finite number")
-        return Score(sum(found / len(known) for found in known), reason=f"mean of {self.key}")
+        try:
+            mean = math.fsum(known) / len(known)
+        except OverflowError:  # the sum of huge numbers: their parts of the mean fit
+            mean = math.fsum(found / len(known) for found in known)
+        return Score(mean, reason=f"mean of {self.key}")
 
 
 def value_at(meta: Mapping[str, Any], key: str) -> object:
