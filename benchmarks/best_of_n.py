@@ -9,6 +9,7 @@ Sampling resumes where it was stopped. The claim, the control and the test are o
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -84,6 +85,8 @@ WAYS: dict[str, Way] = {
     "first": Way(First(), lambda reply: 0.0),
     CONTROL: Way(Majority(), lambda reply: 0.0),
     TESTED: Way(Weighted(weights="softmax"), lambda reply: reply.logprob),
+    # Added after the test: how much of its gain is a tie broken by more than the position.
+    "majority, ties by weight": Way(Weighted(weights="raw"), lambda reply: 1 + 1e-6 * math.exp(reply.logprob)),
     "vote by self-certainty": Way(Weighted(weights="raw"), lambda reply: reply.confidence),
     "log-probability": Way(Best(), lambda reply: reply.logprob),
     "self-certainty": Way(Best(), lambda reply: reply.confidence),
@@ -110,11 +113,13 @@ def questions(file: Path) -> list[list[Reply]]:
     """Read the replies of each question.
 
     Raises:
-        ValueError: Questions have different numbers of replies, so sampling isn't finished.
+        ValueError: Questions are missing or have different numbers of replies, so sampling isn't finished.
     """
     found = [[reply(row, each) for each in row["completions"]] for row in proofs.read(file)]
-    if len({len(replies) for replies in found}) != 1:
-        raise ValueError(f"{file} has questions with different numbers of replies. Sample again.")
+    if len(found) != QUESTIONS or len({len(replies) for replies in found}) != 1:
+        raise ValueError(
+            f"{file} has {len(found)} of {QUESTIONS} questions, or unequal numbers of replies. Sample again."
+        )
     return found
 
 
@@ -182,7 +187,7 @@ def points(value: float, low: float, high: float) -> str:
     return f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
-COLORS = ("#8a8a8a", "#1b6ac9", "#d1651b", "#1a8f4b", "#9b2fae", "#b58900", "#c2185b", "#555555")
+COLORS = ("#8a8a8a", "#1b6ac9", "#d1651b", "#5d4037", "#1a8f4b", "#9b2fae", "#b58900", "#c2185b", "#555555")
 
 
 def svg(curves: Mapping[str, Mapping[float, float]]) -> str:

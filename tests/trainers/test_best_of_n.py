@@ -49,7 +49,9 @@ def test_the_interval_is_of_paired_differences_and_decides_the_verdict(best_of_n
     ]
 
 
-def test_replies_without_log_probabilities_or_unfinished_samples_make_no_table(best_of_n: Any, tmp_path: Path) -> None:
+def test_replies_without_log_probabilities_or_unfinished_samples_make_no_table(
+    best_of_n: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     full = {"text": "3 + 4 = 7", "logprobs": [-1.0, -3.0], "top_logprobs": [[["3", -1.0], ["4", -2.0]]] * 2}
     row = {"id": "a", "answer": "7"}
     read = best_of_n.reply(row, full)
@@ -58,5 +60,8 @@ def test_replies_without_log_probabilities_or_unfinished_samples_make_no_table(b
         best_of_n.reply(row, {"text": "7"})
     file = tmp_path / "samples.jsonl"
     file.write_text("".join(json.dumps(row | {"completions": [full] * n}) + "\n" for n in (2, 1)), "utf-8")
-    with pytest.raises(ValueError, match="different numbers of replies"):
+    with pytest.raises(ValueError, match="2 of 300 questions"):
+        best_of_n.questions(file)
+    monkeypatch.setattr(best_of_n, "QUESTIONS", 2)
+    with pytest.raises(ValueError, match="unequal numbers of replies"):
         best_of_n.questions(file)
