@@ -76,7 +76,7 @@ def test_a_missing_column_is_told_before_anything_is_asked(tmp_path):
         evaluated(tmp_path, [{"question": "1 + 1", "sum": "2"}], engine)
     with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer must be a string, a number.*got list"):
         evaluated(tmp_path, [{"question": "1", "answer": [["1"]] * i} for i in range(2)], engine)
-    with pytest.raises(UsageError, match="no field 'gold'"):
+    with pytest.raises(UsageError, match="field 'gold' of --map not found"):
         evaluated(tmp_path, rows, engine, columns={"gold": "label"})
     assert not engine.calls
 
