@@ -159,7 +159,7 @@ def test_bad_rows_are_counted_and_a_file_without_any_row_is_refused(write, tmp_p
     path.write_text("nonsense\n")
     with pytest.raises(UsageError, match="bad"):
         audit(str(path))
-    with pytest.raises(UsageError, match="no field 'golds'"):
+    with pytest.raises(UsageError, match="field 'golds' of --map not found"):
         audit(write(SOUND), mapping={"golds": "answer"})
 
 

@@ -220,6 +220,7 @@ def test_the_command_shows_and_clears(tmp_path):
     found = json.loads(run(command, ["--path", path, "--json"]).output)
     assert found["engines"] == {"counter": 2, "fails": 1}
     assert "3 generations" in run(command, ["--path", path]).output
-    assert run(command, ["--path", path, "clear", "--unused-days", "1"]).output == "0 deleted\n"
-    assert run(command, ["--path", path, "clear", "--engine", "fails"]).output == "1 deleted\n"
-    assert run(command, ["--path", path, "clear"]).output == "2 deleted\n"
+    unused = run(command, ["--path", path, "clear", "--unused-days", "1"]).output
+    assert unused.startswith("0 generations deleted\nnext: nothing to do")
+    assert "1 generation deleted\n" in run(command, ["--path", path, "clear", "--engine", "fails"]).output
+    assert "2 generations deleted\n" in run(command, ["--path", path, "clear"]).output

@@ -473,7 +473,7 @@ WRONG_OPTIONS = [
     ({"server": "vLLM"}, "server must be auto, vllm or openai"),
     ({"body": ["top_k"]}, "body"),
     ({"api_key": 12345678}, "API key"),
-    ({"concurency": 8}, "no option 'concurency'"),
+    ({"concurency": 8}, "option 'concurency' not found"),
 ]
 
 

@@ -332,7 +332,7 @@ def test_a_server_that_only_answers_users_can_search_by_turns(tmp_path):
 
 
 def test_a_name_that_is_none_is_refused_with_the_names_near_it():
-    with pytest.raises(UsageError, match="no task 'verikit_aime'") as raised:
+    with pytest.raises(UsageError, match="task 'verikit_aime' not found") as raised:
         expand(["verikit_aime"])
     assert "verikit_aime24" in raised.value.hint
 

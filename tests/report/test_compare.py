@@ -152,7 +152,7 @@ def test_the_terminal_shows_the_score_runs_of_a_folder_and_names_the_others(two,
     assert verikit("report", tmp_path) == 0
     told = capsys.readouterr()
     assert told.out.count("12 prompts, 96 candidates") == 2
-    assert "tasks is a run of `verikit eval` (--html" in told.err
+    assert "tasks is a run of `verikit eval`, which is shown as a" in told.err
     assert verikit("report", other) == 2
     assert "is a run of `verikit eval`" in capsys.readouterr().err
 

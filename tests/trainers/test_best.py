@@ -47,7 +47,7 @@ def test_the_weights_of_the_best_evaluation_are_kept_and_exported(tmp_path, scri
     best = {f"model.{name}": weight for name, weight in exported(tmp_path / "run", best=True).items()}
     assert same(best, {name: first[name] for name in best})
     assert not same(best, {name: last[name] for name in best})
-    with pytest.raises(ConfigError, match="either"):
+    with pytest.raises(ConfigError, match="can't be combined"):
         exported(tmp_path / "run", best=True, step=4)
 
 

@@ -61,7 +61,7 @@ def test_a_resume_with_another_model_is_refused_by_name(tmp_path):
 
 
 def test_a_run_that_never_took_a_step_is_begun_again_by_the_mended_command(tmp_path):
-    with pytest.raises(SpecError, match="no verifier"):
+    with pytest.raises(SpecError, match="verifier 'answr' not found"):
         run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "options.reward=answr")
     run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "seed=5")
     with pytest.raises(ConfigError, match="contains a run"):

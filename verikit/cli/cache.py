@@ -46,7 +46,7 @@ def clear(stored: Cache, engine: str, unused_days: float) -> None:
     if Path(stored.path).exists():
         with closing(stored.connect()) as connection:
             count = stored.clear(connection, engine=engine, unused_days=unused_days)
-    click.echo(f"{count} generations deleted")
+    click.echo(f"{count} generation{'s' * (count != 1)} deleted")
     none = "nothing to do: no generation matched. Without `clear`, the command lists the engines"
     next_note("nothing to do" if count else none)
 

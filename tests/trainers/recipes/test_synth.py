@@ -120,5 +120,5 @@ def test_another_file_is_not_added_to(tmp_path):
 
 
 def test_a_wrong_option_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="did you mean 'batch'"):
+    with pytest.raises(ConfigError, match=r"did you mean batch\?"):
         run("absolute-zero", "-e", "replay:none", "-o", tmp_path / "x", "--set", "bacth=3")
