@@ -78,8 +78,8 @@ def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
             return equal("the base left out")
         if _PLAIN.fullmatch(part):
             return equal("same number, written decimally") if int(part) == gold.value else None
-    last = read_based(flat(plain(text)).rpartition(" ")[2])
-    is_another = last is not None and last.value != gold.value
+    based = [number for part in flat(plain(text)).split() if (number := read_based(part.strip(",;:"))) is not None]
+    is_another = bool(based) and all(number.value != gold.value for number in based)
     return different("another number in a base") if is_another else None  # the tree of A3_16 is a product
 
 
