@@ -174,7 +174,10 @@ def _other_claim(case: _Case) -> AnswerVerdict | None:
     for word, rule in (
         (other_claims.opposite(case.text), "the opposite of the answer"),
         (other_claims.only_case(case.text, case.gold.text), "the answer in some cases only"),
-        (other_claims.limited(case.text, case.gold.text, case.terms.question), "a limit, part or multiple of the answer"),
+        (
+            other_claims.limited(case.text, case.gold.text, case.terms.question),
+            "a limit, part or multiple of the answer",
+        ),
     ):
         asked = f"{case.terms.question} {case.gold.text}"
         if word and not re.search(rf"(?<![a-z]){re.escape(word)}", asked, re.IGNORECASE):
