@@ -162,7 +162,7 @@ EQUAL = [
     # units and moduli in another notation
     ("35 °C", "95 degrees"), ("£5", "5 pounds"), (r"x \equiv 3 \pmod{10}", r"x \equiv 3 \pmod{2 \cdot 5}"),
     (r"x \equiv 3 \pmod 5", r"3x \equiv 9 \pmod{15}"), ("A3_{16}", "A3_{16}, where A_{16} = 10_{10}"),
-    ("R = 1/5", "R^{-1} = 5"), ("北京, 上海", "- 北京\n- 上海"), ("A3_{16}", "So we get $A3_{16}$."), ("4:30 p.m.", "The answer is 4:30 p.m. because it is late."),
+    ("R = 1/5", "R^{-1} = 5"), ("北京, 上海", "- 北京\n- 上海"), ("A3_{16}", "So we get $A3_{16}$."),
     ("4:30 p.m.", "The answer is 4:30 p.m. and not 5."), ("5", "Step 1 - $5$"),
     ("5 km", "It is 5 km north of the town."),
     # a conclusion, and a unit after a number that is no digit
