@@ -318,6 +318,10 @@ def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
     return False
 
 
+def _are_classes(*texts: str) -> bool:
+    return all(map(_CLASS.search, texts))
+
+
 def _has_another_modulus(gold: Node, answer: Node) -> bool:
     """Whether classes of the same value have different moduli. 3x ≡ 9 (mod 15) may well be x ≡ 3 (mod 5).
 
@@ -365,7 +369,7 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     """Compare trees. If they differ, try the gold answer's other readings and units. If undecided, use the tail."""
     equality = terms.equality
     try:
-        if _CLASS.search(text) and _CLASS.search(gold_text) and _has_another_modulus(gold, answer):
+        if _are_classes(text, gold_text) and _has_another_modulus(gold, answer):
             return different("a class of residues of another modulus")
         result = compare(gold, answer, equality)
         if not result:

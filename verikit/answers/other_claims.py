@@ -87,9 +87,12 @@ def limited(text: str, gold: str, question: str) -> str:
     if found is None or list(map(_value, numbers)) != list(map(_value, _NUMBER.findall(gold))):
         return ""
     word = found.groupdict().get("sign") or found["word"]
-    is_denied = _DENIED.search(text.replace(word, " ")) is not None
-    is_whole = len(re.findall(_MULTIPLES, text.lower())) > 1  # the double of the half of a number
-    return "" if is_denied or is_whole or _EXTREME.search(f"{question} {gold}") else word
+    return "" if _is_undone(text, word) or _EXTREME.search(f"{question} {gold}") else word
+
+
+def _is_undone(text: str, word: str) -> bool:
+    """Whether a text denies its limit, or names several multiples: the double of the half of a number."""
+    return _DENIED.search(text.replace(word, " ")) is not None or len(re.findall(_MULTIPLES, text.lower())) > 1
 
 
 def _value(number: str) -> str:
