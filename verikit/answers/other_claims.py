@@ -80,11 +80,9 @@ def limited(text: str, gold: str, question: str) -> str:
 
     Empty for a text with a denial or another number, and if the question or the gold answer names an extreme.
     """
-    numbers = _NUMBER.findall(text)
-    if len(numbers) != 1 or len(text) > MAX_CONDITIONED or (" " not in text and text.isascii()):
-        return ""
-    found = _BEFORE.search(text) or _BEHIND.search(text)
-    if found is None or list(map(_value, numbers)) != list(map(_value, _NUMBER.findall(gold))):
+    found = (_BEFORE.search(text) or _BEHIND.search(text)) if len(text) <= MAX_CONDITIONED else None
+    numbers = _values(text)
+    if found is None or len(numbers) != 1 or numbers != _values(gold):
         return ""
     word = found.groupdict().get("sign") or found["word"]
     return "" if _is_undone(text, word) or _EXTREME.search(f"{question} {gold}") else word
@@ -93,6 +91,10 @@ def limited(text: str, gold: str, question: str) -> str:
 def _is_undone(text: str, word: str) -> bool:
     """Whether a text denies its limit, or names several multiples: the double of the half of a number."""
     return _DENIED.search(text.replace(word, " ")) is not None or len(re.findall(_MULTIPLES, text.lower())) > 1
+
+
+def _values(text: str) -> list[str]:
+    return list(map(_value, _NUMBER.findall(text)))
 
 
 def _value(number: str) -> str:
