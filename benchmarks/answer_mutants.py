@@ -75,8 +75,8 @@ NEUTRAL = frozenset(
     "before:nearly before:~ before:+ before:late before:early after:each after:left after:remaining after:apart "
     "after:away after:ago after:off after:more after:fewer after:times after:University after:City after:Jr. "
     "after:junior after:s after:% after:... after:! after:per~second after:per~cent~less after:too~few "
-    "after:where~x~≠~4 after:for~x~>~2 after:if~x~>~2 before:after before:un after:less after:er insert:% "
-    "delete:% insert:~ insert:+".replace("~", "\0").split()
+    "after:where~x~≠~4 after:for~x~>~2 after:if~x~>~2 before:north~of before:after before:un after:less after:er "
+    "insert:% delete:% insert:~ insert:+".replace("~", "\0").split()
 )
 """Edits that the documentation calls neutral beside a number or formula."""
 LETTERS = re.compile(r"[^\W\d_]+")

@@ -108,13 +108,13 @@ UNEQUAL = [
     (r"35^\circ", r"95^\circ"), ("35 degrees", "95°"), ("A3_{16}", "So we get $A3_{11}$."),
     (r"n \equiv 2 \pmod 7", r"n \equiv 2 \pmod 7^2"),
     # a full stop of an abbreviation doesn't end the sentence
-    ("4:30 p.m.", "**Answer:** 4:30 p.m. was my first guess, but it is 99"),
-    ("4:30 p.m.", "The answer is 4:30 p.m. at least"),
-    ("4:30 p.m.", "The answer is 4:30 p.m. is wrong."),
+    ("4:30 p.m.", "The answer is 4:30 p.m. is wrong."), ("4:30 p.m.", "The answer is 4:30 p.m. does not work."),
     # words and operations beside a value
-    (r"\$ 139", r"a factor of \$ 139"), ("$x$", "It is 1 - $x$."), ("50%", "It is north of 50%."),
-    (r"$28\%$", r"So we get $no longer $28\%$$."), ("12 students", "It is 12 students is not enough."),
-    ("5", "5小时半"),
+    (r"\$ 139", r"a factor of \$ 139"), (r"$28\%$", r"So we get $no longer $28\%$$."),
+    ("12 students", "It is 12 students is not enough."), ("5", "5小时半"), ("5", "用了5个半小时。"),
+    # another value beside a conjugate, an inverse, a list, a yes
+    ("2i + k", r"2i + \bar{k}"), ("5", "R^{-1} = 5"), ("42", "零下42度"), ("1/2", "doble 1/2 manzanas"),
+    ("Yes", "Yes – not always."), ("no solution", "Неверно, что нет решений."), ("128", "x = 3.\nAlso, x = 128."),
     # some cases only, in words and in collections
     ("three quarters", "three quarters when n is even"), ("AB = 5", "The answer is AB = 5 when n is even."),
     ("x = 1 or x = 2", "x = 1 or x = 2 when n is even"),
@@ -159,18 +159,17 @@ EQUAL = [
     ("n+1", "n+1 for all positive integers n"), ("even", "The function is even."),
     ("5", "We get 5 where x is largest."),
     ("3", r"5 + 3 \bmod 5"), (r"(n^2+1) \bmod 4", r"n^2+1 \bmod 4"), ("3", r"-7 \bmod 5"), ("2", r"2 + 5 - 5 \bmod 7"),
-    # units, moduli, unit vectors and inverse functions in another notation
+    # units and moduli in another notation
     ("35 °C", "95 degrees"), ("£5", "5 pounds"), (r"x \equiv 3 \pmod{10}", r"x \equiv 3 \pmod{2 \cdot 5}"),
-    (r"2\hat{i} - 3\hat{j} + \hat{k}", "2i - 3j + k"), (r"f^{-1}(x) = \frac{x-3}{2}", r"\frac{x-3}{2}"),
-    ("A3_{16}", "So we get $A3_{16}$."), ("4:30 p.m.", "The answer is 4:30 p.m. because it is late."),
+    (r"x \equiv 3 \pmod 5", r"3x \equiv 9 \pmod{15}"), ("A3_{16}", "A3_{16}, where A_{16} = 10_{10}"),
+    ("R = 1/5", "R^{-1} = 5"), ("北京, 上海", "- 北京\n- 上海"), ("A3_{16}", "So we get $A3_{16}$."),
     ("4:30 p.m.", "The answer is 4:30 p.m. and not 5."), ("5", "Step 1 - $5$"),
     ("5 km", "It is 5 km north of the town."),
     # a conclusion, and a unit after a number that is no digit
-    ("128", "Therefore, x = 128."), ("-7", "Portanto, x = -7."), ("7", "所以x=7。"), ("-6", "Quedan -6 manzanas."),
-    ("128", "一共128元。"), ("5", "他用了5分钟。"), ("5", "一共5个半径。"),
+    ("128", "Therefore, x = 128."), ("-7", "Portanto, x = -7."), ("7", "所以x=7。"),
+    ("5", "一共有5个半圆。"), ("5", "他工作了5天半工半读。"),
     # yes with its reasons
-    ("Yes", "Yes, it is always true. Proof: let n be even."), ("Yes", "Yes – every such graph is connected."),
-    ("Yes", "Yes. No counterexample exists."), ("No", "No, it is false."),
+    ("Yes", "Yes. No counterexample exists."),
     ("128", "128 pages hold"), ("5", "5 students failed."), ("128", "It is 128 pages, which is right."),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip
@@ -191,7 +190,7 @@ LIMITS = [
     "Au moins 42.", "Il y en a plus de 42.", "C'est la moitié de 42.", "Son más de 42.", "Como máximo 42.",
     "Es el doble de 42.", "Almeno 42.", "È la metà di 42.", "São mais de 42.", "No mínimo 42.", "Minstens 42.",
     "De helft van 42.", "Co najmniej 42.", "En az 42.", "Больше 42.", "Это половина от 42.", "至少42个。",
-    "是42的一半。", "42より大きい。", "42の半分です。", "42 이상입니다.",
+    "是42的一半。", "42より大きい。", "42の半分です。", "42개초과", "42个以上",
 ]  # fmt: skip
 
 
@@ -201,28 +200,31 @@ def test_a_limit_or_part_of_a_value_is_another_value_in_each_language(answer):
 
 
 @pytest.mark.parametrize(("answer", "question"), [
-    ("Man braucht mindestens 42.", "Wie viele braucht man mindestens?"), ("至少42个", "小明至少需要几个?"),
+    ("Man braucht mindestens 42.", "Wie viele braucht man mindestens?"), ("至少42个硬币", "小明至少需要几个?"),
     ("Mehr als 40, genau 42.", ""), ("Le double de 21 est 42.", ""), ("Mehr als die Hälfte fehlt, es bleiben 42.", ""),
     ("至少有一个,所以答案是42。", ""), ("以上より、答えは42です。", ""), ("Al menos sabemos que x = 42.", ""),
+    ("Man braucht mindestens 42.", "What is the minimum number?"), ("至少42个硬币。", "最少需要几个硬币?"),
+    ("答案是42, 以上是解题过程。", ""), ("計算結果は42, 以上です。", ""), ("정답은 42, 이상입니다.", ""),
+    ("最大值是42，不能大于42。", ""), ("Mindestens 42 und höchstens 42.", ""), ("x=42보다 크지 않다", ""),
+    ("Mehr als 42 Türme passen nicht aufs Brett.", ""), ("84 ist das Doppelte von 42.", ""),
+    ("Il doppio della metà di 42.", ""),
 ])  # fmt: skip
 def test_a_limit_that_the_question_names_or_that_limits_something_else_is_right(answer, question):
     assert verify(answer, "42", question=question).equal
-
-
-@pytest.mark.parametrize("answer", [
-    "Es gibt keine Lösung.", "Die Gleichung hat keine Lösung.", "Il n'y a pas de solution.", "No hay solución.",
-    "La ecuación no tiene solución.", "Non ha soluzioni.", "Нет решений.", "无解",
-])  # fmt: skip
-def test_no_solution_is_said_in_several_languages(answer):
-    assert verify(answer, "no solution").equal
-    assert not verify("x = 3 ist keine Lösung", "no solution").equal
-    assert not verify("Il y a une solution.", "no solution").equal
 
 
 def test_formulas_are_compared_where_both_have_a_value():
     gold = r"U\sqrt[5]{U}(\sqrt{\tan(4c)})^2yu"
     assert not verify(r"U\sqrt[5]{|U|}\tan(4(\sqrt{c})^2)yu", gold).equal
     assert verify(r"yuU\sqrt[5]{U}(\sqrt{\tan(4c)})^2", gold).equal
+    gold = r"\sqrt{\ln(a+1)}\sqrt[4]{a}\sqrt{\ln a}|a-2|a"
+    assert not verify(r"\sqrt{\ln(a+1)}\sqrt[4]{a}\sqrt{\ln a}(a-2)a", gold).equal
+
+
+@pytest.mark.parametrize("modulus", ["7^{7^{7^7}}", r"\sum_{k=1}^{100000} k", "2^{1000}!"])
+def test_a_modulus_over_the_budget_is_a_limit(modulus):
+    assert verify(rf"x \equiv 3 \pmod{{{modulus}}}", r"x \equiv 3 \pmod 5").outcome == "limit"
+    assert verify(r"x \equiv 3 \pmod 5", rf"x \equiv 3 \pmod{{{modulus}}}").outcome == "limit"
 
 
 def test_a_class_of_residues_is_a_value_where_the_question_has_a_modulus():

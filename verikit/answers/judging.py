@@ -174,7 +174,10 @@ def _other_claim(case: _Case) -> AnswerVerdict | None:
     for word, rule in (
         (other_claims.opposite(case.text), "the opposite of the answer"),
         (other_claims.only_case(case.text, case.gold.text), "the answer in some cases only"),
-        (other_claims.limited(case.text, case.gold.text), "a limit, part or multiple of the answer"),
+        (
+            other_claims.limited(case.text, case.gold.text, case.terms.question),
+            "a limit, part or multiple of the answer",
+        ),
     ):
         asked = f"{case.terms.question} {case.gold.text}"
         if word and not re.search(rf"(?<![a-z]){re.escape(word)}", asked, re.IGNORECASE):
@@ -300,14 +303,12 @@ def _is_quotation(case: _Case) -> bool:
 
 
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether answer and gold answer are classes of different moduli, or only one is a class, "3 mod 5".
+    """Whether only one of answer and gold answer is a residue class, "3 mod 5", and the question has no modulus.
 
-    A question with a modulus asks for a class. A modulus that changes the number is an operation: "7 mod 5" is 2.
+    A modulus that changes the number is an operation: "7 mod 5" is 2.
     """
     gold = case.gold
     of_answer, of_gold = _CLASS.search(text), _CLASS.search(gold.text)
-    if of_answer and of_gold and gold.tree is not None and _differ(_moduli(answer), _moduli(gold.tree)):
-        return True
     if not (of_answer or of_gold) or _ANY_MODULUS.search(case.terms.question):
         return False
     if of_answer and not _ANY_MODULUS.search(gold.text):
@@ -317,16 +318,28 @@ def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
     return False
 
 
-def _moduli(node: Node) -> list[Node]:
-    """The moduli of the residue classes in a number or an equation."""
-    parts = (node, *children(node)) if node.op == "rel" else (node,)
-    return [
-        part.args[2] for part in parts if part.op == "fn" and part.args[0] in ("mod", "residue") and _is_reduced(part)
-    ]
+def _are_classes(*texts: str) -> bool:
+    return all(map(_CLASS.search, texts))
 
 
-def _differ(some: list[Node], others: list[Node]) -> bool:
-    return len(some) != len(others) or not all(identical(a, b)[0] for a, b in zip(some, others, strict=True))
+def _has_another_modulus(gold: Node, answer: Node) -> bool:
+    """Whether classes of the same value have different moduli. 3x ≡ 9 (mod 15) may well be x ≡ 3 (mod 5).
+
+    Raises:
+        TooBig: A modulus is over a budget.
+    """
+    ours, theirs = _class(gold), _class(answer)
+    if ours is None or theirs is None:
+        return False
+    (name, modulus), (other_name, other) = ours, theirs
+    return (None in (name, other_name) or name == other_name) and identical(modulus, other)[0] is False
+
+
+def _class(node: Node) -> tuple[Node | None, Node] | None:
+    """What is in a residue class, and its modulus. "3 mod 5" alone names nothing."""
+    name, value = (node.args[1], node.args[-1]) if node.op == "rel" else (None, node)
+    is_class = value.op == "fn" and value.args[0] in ("mod", "residue") and _is_reduced(value)
+    return (name, value.args[2]) if is_class else None
 
 
 def _is_reduced(node: Node) -> bool:
@@ -356,6 +369,8 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     """Compare trees. If they differ, try the gold answer's other readings and units. If undecided, use the tail."""
     equality = terms.equality
     try:
+        if _are_classes(text, gold_text) and _has_another_modulus(gold, answer):
+            return different("a class of residues of another modulus")
         result = compare(gold, answer, equality)
         if not result:
             other = _read_otherwise(gold, gold_text, text, answer, equality) or _without_unit(gold, text, equality)

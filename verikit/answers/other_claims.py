@@ -22,19 +22,32 @@ _LIMITS = """mindestens|höchstens|(?:mehr|weniger|größer|kleiner) als|au (?:m
 |(?:più|meno|maggiore|minore) di|pelo menos|no (?:máximo|mínimo)|mais de|maior que|minstens|hoogstens|ten minste
 |(?:meer|minder|groter|kleiner) dan|co naj(?:mniej|wyżej)|(?:więcej|mniej) niż|minst|högst|(?:mer|mindre|fler) än
 |en (?:az|fazla)|(?:более|менее|больше|меньше)(?:,? чем)?|как минимум|أكثر من|أقل من|على الأقل"""
-_PARTS = """(?:hälfte|doppelte|dreifache) (?:von|der)|(?:moitié|double|triple) de|(?:mitad|doble|triple) de
-|(?:metà|doppio|triplo) di|(?:metade|dobro|triplo) de|(?:helft|dubbele) van|połow[aęy] z|половин[аыу](?: от)?
-|удвоенн[а-я]{2}"""
+_MULTIPLES = "hälfte|doppelte|dreifache|moitié|double|triple|mitad|doble|metà|doppio|triplo|metade|dobro|helft|dubbele"
+_PARTS = rf"(?:{_MULTIPLES}) (?:von|der|de|di|van)|połow[aęy] z|половин[аыу](?: от)?|удвоенн[а-я]{{2}}"
+_NUMBER = re.compile(r"[-−]?\d+(?:[.,/]\d+)*")
 _BEFORE = re.compile(
     rf"(?:(?<![^\W\d_])(?P<word>{_LIMITS}|{_PARTS})\s|(?P<sign>至少|最多|超过|大于|小于|不到|不足|多于|少于|少なくとも|多くとも|적어도)\s?)"
-    r"[\s}(\\$€£¥]{0,4}(?P<number>[-−]?\d[\d.,]*)[^\d]{0,60}$".replace("\n", ""),
+    rf"[\s}}(\\$€£¥]{{0,4}}{_NUMBER.pattern}".replace("\n", ""),
     re.IGNORECASE,
 )
-"""Words of other languages than English before the last number of a text. `operations` has the English ones."""
+"""Words of other languages than English before a number. `operations` has the English ones."""
 _BEHIND = re.compile(
-    r"(?P<number>[-−]?\d[\d.,]*)[$)\\]{0,3}[^\W\d_]?\s?"
-    r"(?P<word>的(?:一半|[2-9两二三]倍)|の(?:半分|[2-9二三]倍)"
-    r"|以上|以下|未満|未满|より|보다|이상|이하|미만|초과|'[dt][ea]n (?:az|fazla))[^\d]{0,60}$"
+    rf"{_NUMBER.pattern}[$)\\]{{0,3}}[^\W\d_]?"
+    r"(?P<word>的(?:一半|[2-9两二三]倍)|の(?:半分|[2-9二三]倍)|未満|未满|より(?=[大小多少高低])|보다|이하|미만|초과"
+    r"|(?:以上|以下|이상)(?!で|は|是|为|입니다|\s?끝)|'[dt][ea]n (?:az|fazla))"
+)
+"""Words right behind a number. After a comma or a space, "以上" and "이상" end a solution."""
+_EXTREME = re.compile(
+    r"(?<![^\W\d_])(?:m[ií]nim|m[aá]xim|massim|least|most|fewest|small|larg|great|high|low|mindest|höchst|klein|größt|gross"
+    r"|moins|plus|menos|menor|mayor|maior|meno|maggior|minor|piccol|grand|sumo|almeno|minst|hoogst|groot|naj"
+    r"|наи|миним|максим|en (?:az|fazla|küçük|büyük))|最|至[少多]|少なくとも|多くとも|적어도|최[소대]|أ[قك]",
+    re.IGNORECASE,
+)
+"""Beginnings of words by which a question has a limit as its answer."""
+_DENIED = re.compile(
+    r"(?<![^\W\d_])(?:n['’]|(?:nicht|keine?|nie|ne|pas|no|non|nunca|não|niet|geen|не|нет|нельзя|değil)(?![^\W\d_]))"
+    r"|不|没|無|ない|ません|않|없",
+    re.IGNORECASE,
 )
 MAX_CONDITIONED = 100
 """Maximum number of characters of an answer that is read as a value and its condition."""
@@ -62,15 +75,32 @@ def _parts(said: str) -> list[str]:
     return _COMMAND.sub(" 1 ", _TEXT.sub(" ", said)).translate(_BLANKS).split()
 
 
-def limited(text: str, gold: str) -> str:
-    """The words of a language other than English that make the gold answer a limit, a part or a multiple."""
-    said = text[-MAX_CONDITIONED:]
-    if " " not in said and said.isascii():
+def limited(text: str, gold: str, question: str) -> str:
+    """The words of a language other than English that make the gold answer a limit, a part or a multiple.
+
+    Empty for a text with a denial or another number, and if the question or the gold answer names an extreme.
+    """
+    found = (_BEFORE.search(text) or _BEHIND.search(text)) if len(text) <= MAX_CONDITIONED else None
+    numbers = _values(text)
+    if found is None or len(numbers) != 1 or numbers != _values(gold):
         return ""
-    found = _BEFORE.search(said) or _BEHIND.search(said)
-    if found is None or found["number"].rstrip(".,") not in gold:
-        return ""
-    return found["word"] or found["sign"]
+    word = found.groupdict().get("sign") or found["word"]
+    return "" if _is_undone(text, word) or _EXTREME.search(f"{question} {gold}") else word
+
+
+def _is_undone(text: str, word: str) -> bool:
+    """Whether a text denies its limit, or names several multiples: the double of the half of a number."""
+    return _DENIED.search(text.replace(word, " ")) is not None or len(re.findall(_MULTIPLES, text.lower())) > 1
+
+
+def _values(text: str) -> list[str]:
+    return list(map(_value, _NUMBER.findall(text)))
+
+
+def _value(number: str) -> str:
+    """A number without the commas between its thousands and the zeros of its fraction."""
+    plain = re.sub(r",(?=\d{3}(?!\d))", "", number.replace("−", "-")).replace(",", ".")
+    return plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
 
 
 def _is_conditioned(parts: list[str], gold: list[str]) -> bool:

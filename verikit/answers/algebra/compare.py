@@ -17,7 +17,7 @@ from verikit.answers.algebra.matrices import as_row, entry_rows
 from verikit.answers.algebra.normal import MAX_ITEMS
 from verikit.answers.algebra.scalar import compare_scalars
 from verikit.answers.algebra.sets import REALS, compare_pieces, infinite, to_pieces
-from verikit.answers.algebra.vectors import components, marked_and_bare
+from verikit.answers.algebra.vectors import components
 from verikit.answers.parser.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig, children, num, symbols
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
@@ -58,8 +58,7 @@ def _typed(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)
         return equal("infinity") if same else different("one is infinite")
-    vectors = marked_and_bare(gold, answer)
-    return _items(*vectors, equality) if vectors else compare_scalars(gold, answer, equality)
+    return compare_scalars(gold, answer, equality)
 
 
 def _with_relation(gold: Node, answer: Node, equality: Equality) -> EqualityResult:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from verikit.answers.algebra.equality import Equality, EqualityResult, different
 from verikit.answers.algebra.scalar import compare_scalars
-from verikit.answers.parser.tree import COLLECTIONS, ONE, Node, symbols
+from verikit.answers.parser.tree import COLLECTIONS, Node, symbols
 
 
 def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
@@ -36,17 +36,13 @@ def is_label(node: Node) -> bool:
     if node.op in ("tuple", "ratio", "mul", "div"):
         return len(node.args) <= 8 and all(is_label(a) for a in node.args)
     if node.op == "pow":
-        return _is_named_power(*node.args)
+        return _is_corner(*node.args)
     return node.op in ("fact", "prime") and is_label(node.args[0])
 
 
-def _is_named_power(base: Node, exponent: Node) -> bool:
-    """Whether a power is a name: a capital with a number, or an inverse function or matrix."""
-    if base.op != "sym":
-        return False
-    name = str(base.args[0])
-    is_inverse = exponent.op == "neg" and exponent.args[0] == ONE
-    return (exponent.op == "num" and name[0].isupper()) or (is_inverse and (name in ("f", "g", "h") or name.isupper()))
+def _is_corner(base: Node, exponent: Node) -> bool:
+    """Whether a power is a capital with a number, which is a name."""
+    return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
 
 
 def assigned(node: Node) -> Node | None:

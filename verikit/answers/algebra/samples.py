@@ -26,6 +26,8 @@ MAX_STEPS = 40_000
 """Maximum number of nodes evaluated while searching for sign changes from one base point."""
 MAX_CELLS = 24
 """Maximum number of pieces of one variable's line that get a point."""
+_PARTS = (0.34, 0.6)
+"""Where the points of a piece lie. Functions often have no value, or zero, at its middle."""
 _BRANCHED = frozenset("abs sgn max min floor ceil mod arcsin arccos arctan arccot arcsec arccsc".split())
 _GRID = sorted({s * k * 10.0**e for e in (-2, -1, 0, 1, 2, 3) for k in (1.1, 3.7) for s in (1, -1)} | {0.003})
 
@@ -119,13 +121,14 @@ class _Scan:
         self.steps = MAX_STEPS
 
     def cells(self, sums: list[Node], name: str) -> list[float]:
-        """A value of the variable in each piece of its line between sign changes."""
+        """Values of the variable in each piece of its line between sign changes."""
         found = {0.0}
         for node in sums:
             if name in symbols(node):
                 found.update(self._sign_changes(node, name))
         cuts = sorted(found)[:MAX_CELLS]
-        inner = [(low + high) / 2 for low, high in pairwise(cuts) if high - low > 1e-9 * max(1, abs(low))]
+        pieces = [(low, high) for low, high in pairwise(cuts) if high - low > 1e-9 * max(1, abs(low))]
+        inner = [low + part * (high - low) for low, high in pieces for part in _PARTS]
         return [cuts[0] - 1.7, cuts[-1] + 1.9, *inner, -0.4, 0.3, -12.3, 1e4, -1e4]
 
     def _sign_changes(self, node: Node, name: str) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from verikit.answers.algebra.identity import identical
-from verikit.answers.parser.tree import ONE, SCALARS, ZERO, Node, children, symbols
+from verikit.answers.parser.tree import ONE, SCALARS, ZERO, Node
 
 _MARKS = frozenset(("hat:", "vec:", "bar:", "overline:", "widehat:"))
 _AXES = {Node("const", ("i",)): 0, Node("sym", ("i",)): 0, Node("sym", ("j",)): 1, Node("sym", ("k",)): 2}
@@ -23,21 +23,6 @@ def components(node: Node, size: int) -> Node | None:
     marks = {axis: Node("sym", (f"axis {axis}",)) for axis in range(size)}
     total = Node("add", tuple(Node("mul", (part, marks[axis])) for axis, part in enumerate(parts)))
     return Node("tuple", tuple(parts)) if identical(total, _replaced(node, marks, seen))[0] else None
-
-
-def marked_and_bare(a: Node, b: Node) -> tuple[Node, Node] | None:
-    """The components of two sums of i, j and k of which one has hats or arrows. None for other scalars."""
-    if not all({"j", "k"} & symbols(node) for node in (a, b)) or _is_marked(a) == _is_marked(b):
-        return None
-    left, right = components(a, 3), components(b, 3)
-    return (left, right) if left is not None and right is not None else None
-
-
-def _is_marked(node: Node) -> bool:
-    """Whether a unit vector in a tree has a mark."""
-    if node.op == "fn" and node.args[0] in _MARKS and node.args[1] in _AXES:
-        return True
-    return any(map(_is_marked, children(node)))
 
 
 def _replaced(node: Node, values: dict[int, Node], seen: set[int]) -> Node:

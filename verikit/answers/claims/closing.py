@@ -15,7 +15,7 @@ MAX_LINE = 1_000
 """Maximum number of characters of a stated answer or last line."""
 _LABEL = re.compile(
     r"^(?:[^\W\d_][^\W\d_;' ]{0,30}\s*[:：]"
-    r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution|Donc|Also|Daher|Somit|Entonces|Quindi|Portanto|Logo|Dus|Zatem"
+    r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution|Donc|Daher|Somit|Entonces|Quindi|Portanto|Logo|Dus|Zatem"
     r"|Итак|Значит|Yani)\b[,:]?|(?:所以|因此)[,，]?)\s*(?=[-−$\\\d]|[a-z]\s?=)"
 )
 """Prefixes of a last line that are allowed before a number or a formula: "A: 160", unlike the option "A: red"."""
@@ -35,7 +35,8 @@ _NUMBERS = re.compile(
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 FOREIGN_SCALES = (
-    "[十百千万萬亿億兆]|[一-鿿]{0,2}半(?![径徑])|分(?![钟鐘])|тыс|миллион|миллиард|сот|дюжин|процент|полов|만|억|백|천|हज़ार|लाख|करोड़|ألف|مليون"
+    "[十百千万萬亿億兆半分]|(?:[个個天年]|小时)半(?=小时|[钟天月年]|\\W|$)"
+    "|тыс|миллион|миллиард|сот|дюжин|процент|полов|만|억|백|천|हज़ार|लाख|करोड़|ألف|مليون"
     "|χιλι|εκατομ|τοις"
 )
 """Beginnings of words that change the number before them, in scripts that the parser does not read."""
@@ -60,8 +61,7 @@ _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(
-    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[∂∫√Δ∆]\s|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3}"
-    r"|(?:\b(?:is|are|get)|=)\s?\d+(?:\.\d+)?\s?[-−/]\s?)\(?(?:\\?\$)?$"
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[∂∫√Δ∆]\s|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s{1,3})\(?(?:\\?\$)?$"
 )
 _PART_AFTER = re.compile(
     r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|\s(?:ish|-(?:ish|like|free))\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])"
@@ -72,7 +72,7 @@ _PART_AFTER = re.compile(
 _DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
 """In a sentence, a number with a word after it is one number: 3,5 Euro."""
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
-_PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:[-−]?\d[\d.,/]{0,12}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}|[一-鿿가-힣]{2}")
+_PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
 _IN_LIST = re.compile(
     r"\s*(?:[,;，、]\s*(?:and|or|und|et|y)?|and|or|und|oder|et|ou|y|e|和|或|与|及|&)\s*", re.IGNORECASE
 )

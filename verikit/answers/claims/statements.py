@@ -73,8 +73,8 @@ _REMARK = re.compile(
 )
 """Remarks about an answer that are not an answer: "the final answer is reasonable"."""
 _STOP = re.compile(
-    r"\n|(?<![A-Z])(?!(?<=[ap]\.m)\.\s(?:plus|minus|is|was|can|does|fails|except|at\s(?:least|most))\w{0,3}\b)"
-    r"[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+I hope\b|</"
+    r"\n|(?<![A-Z])(?!(?<=[ap]\.m)\.\s(?:plus|minus|is|isn|does|fails|except)\b)[.!?](?=\s|$|</)"
+    r"|(?:です)?[。！？।]|\s+I hope\b|</"
 )
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL

@@ -78,9 +78,15 @@ def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
             return equal("the base left out")
         if _PLAIN.fullmatch(part):
             return equal("same number, written decimally") if int(part) == gold.value else None
-    last = read_based(flat(plain(text)).rpartition(" ")[2])
-    is_another = last is not None and last.value != gold.value
+    based = _based_values(text)
+    is_another = bool(based) and gold.value not in based
     return different("another number in a base") if is_another else None  # the tree of A3_16 is a product
+
+
+def _based_values(text: str) -> set[int]:
+    """The values of all words of a text that are numbers in a base."""
+    numbers = (read_based(part.strip(",;:")) for part in flat(plain(text)).split())
+    return {number.value for number in numbers if number is not None}
 
 
 FAMILY = Family("base", _gold, _match)

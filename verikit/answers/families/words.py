@@ -25,11 +25,7 @@ _VERBS = {
     "diverges": "diverges;diverge;divergent;does not converge;doesnt converge;not convergent;is not convergent",
     "converges": "converges;converge;convergent;does not diverge;doesnt diverge;not divergent",
     "no solution": "no solution;no solutions;no real solution;no real solutions;no real roots;solution set is empty;"
-    "emptyset;varnothing;empty set;empty;none;no such solution;null set;gibt keine losung;gibt keine losungen;hat "
-    "keine losung;hat keine losungen;pas de solution;aucune solution;no hay solucion;no hay soluciones;no tiene "
-    "solucion;no tiene soluciones;ninguna solucion;nessuna soluzione;non ha soluzioni;non ci sono soluzioni;nao ha "
-    "solucao;nao tem solucao;nao "
-    "ha solucoes;heeft geen oplossing;heeft geen oplossingen;нет решении;решении нет;не имеет решении;无解",
+    "emptyset;varnothing;empty set;empty;none;no such solution;null set",
     "infinitely many": "infinitely many;infinitely many solutions;infinite solutions;infinite number of solutions;"
     "infinitely many solution;infinite many solutions;infinite number",
 }
@@ -70,14 +66,14 @@ _PREFIXES = frozenset("anti ex mid non post pre pseudo quasi semi under".split()
 """Prefixes right before a phrase that make it another one."""
 _AFTER = frozenset(("to", "for", "in", "exists", "exist"))
 _LIKELY = re.compile(
-    r"true|false|correct|\byes\b|\bno\b|none|lösung|solu[tcz]|soluç|oplossing|решени|无解|exist|defined|diverg|converg|infinite|empty|varnothing|∅|dne|even\b|\bodd\b"
+    r"true|false|correct|\byes\b|\bno\b|none|exist|defined|diverg|converg|infinite|empty|varnothing|∅|dne|even\b|\bodd\b"
     r"|neither|creasing|constant|itive|ative|rational|concave|convex|prime|composite|depend|consistent|continuous|acute"
     r"|obtuse|isosceles|equilateral|scalene|parallel|perpendicular|orthogonal|skew|jective|one-to-one|onto|\\\{\s*\\\}",
     re.IGNORECASE,
 )
 _BRACES = re.compile(r"\\\{\s*\\\}")
 _YES_NO = re.compile(
-    r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-(?:\d|ish\b|like\b|free\b))[,.;:!–—-]|\s+because\b)"
+    r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-(?:\d|ish\b|like\b|free\b))[,.;:!—-]|\s+because\b)"
 )
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
@@ -87,8 +83,6 @@ _REASON = re.compile(
     r"|(?<=verges)\s{1,3}(?:absolutely|conditionally|uniformly))\.?\}?$",
     re.DOTALL,
 )
-_OTHERWISE = {"true": {"false", "incorrect"}, "false": {"true", "yes", "correct"}}
-"""Words after "yes" or "no" that may say the opposite."""
 _TRUTH = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 
 
@@ -144,10 +138,13 @@ def _answer(text: str) -> str:
     if says := meaning(text) or meaning(_REASON.sub("", text)):
         return says
     lead = _YES_NO.match(text.lower()) if len(text) <= MAX_CHARS else None
-    if lead is None or doubts(text[lead.end() :]):
+    if (
+        lead is None
+        or doubts(text[lead.end() :])
+        or {"true", "false", "yes", "correct", "incorrect"} & set(words(text[lead.end() :]))
+    ):
         return ""
-    says = _TRUTH[lead[1]]
-    return "" if _OTHERWISE[says] & set(words(text[lead.end() :])) else says
+    return _TRUTH[lead[1]]
 
 
 def _match(gold: str, text: str, context: Context) -> EqualityResult | None:

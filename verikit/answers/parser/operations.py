@@ -25,7 +25,7 @@ _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla|
 _BOUNDS = (
     r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
     r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
-    r"|different\s+from|(?:north|south)\s+of|anti|(?:number|one)\s+after|before"
+    r"|different\s+from|anti|(?:number|one)\s+after|before"
 )
 AFTER = frozenset(
     "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
