@@ -128,8 +128,8 @@ class Checks:
             return undecided(f"{cell.cell} is not recalculated: {problem}")
         if volatile := self._book.volatile(reached):
             return undecided(
-                f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}. A value that differs with the time or "
-                "the program can't be compared"
+                f"{cell.cell} uses {', '.join(sorted(volatile))}, whose value can differ each time the workbook is "
+                "opened, so it can't be compared"
             )
         return None
 
@@ -270,14 +270,9 @@ class Checks:
         for (number, _), value in zip(decided, expected([case for _, case in decided]), strict=True):
             right[number] = value
         score = self._compared(name, cell, right, runs)
-        if score.value == 0.0 or direct.value != 0.0:
+        if score.value != 1.0 or direct.value != 0.0:
             return score if score.value == 0.0 else direct
-        whole = [case for _, case in decided]
-        changes = all(any(not self._same(case[key], whole[0][key]) for case in whole) for key in computed)
-        clean = len(whole) == len(cases) and not any(one.error for case in whole for one in case.values())
-        values = [value for value in right if value is not None]
-        moves = any(not self._same(value, values[0]) for value in values)
-        return score if clean and changes and moves and score.value == 1.0 else direct
+        return score if _all_change(found, computed, right, self._same) else direct
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
@@ -366,6 +361,17 @@ def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_
     if text is None:
         return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")
     return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
+
+
+def _all_change(
+    cases: Sequence[Inputs | None], computed: Sequence[str], right: Sequence[Found | None], same: engines.Same
+) -> bool:
+    """Whether each computed input and the right value change, and no input is an error or undecided."""
+    known = [case for case in cases if case is not None]
+    if len(known) < len(cases) or any(one.error for case in known for one in case.values()):
+        return False
+    values = [[case[key] for case in known] for key in computed] + [[one for one in right if one is not None]]
+    return all(any(not same(one, found[0]) for one in found) for found in values)
 
 
 def areas_of(formula: str, name: str) -> list[str]:
