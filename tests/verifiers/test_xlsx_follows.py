@@ -46,7 +46,6 @@ def test_errors_of_inputs_are_errors_and_not_blanks():
     assert value(keyed | {"D4": "=IF(B1=4,422,0)"}, SUM) == 0.0
     guarded = {"D4": "=IFERROR(SUM(D1:D3),0)"}
     assert value({"D1": "=1/0", "D2": 5, "D3": 6} | guarded, guarded) == 1.0
-    assert value({"D1": "=1/0", "D2": "=1/0", "D3": "=1/0"} | SUM, SUM) == 0.0
 
 
 def test_inputs_that_balance_each_other_do_not_excuse_a_constant_result():
@@ -77,8 +76,9 @@ def test_a_string_becomes_another_of_its_own_column():
 def test_a_string_does_not_become_a_number_of_a_second_list():
     from verikit.verifiers.xlsx import mutations
 
+    lists = {"A": ("a", "b", "c"), "B": ("x", 7.0, "y"), "E": ("a",), "F": ("x",)}
     areas = [[(f"S1!{column}{row}", entry) for row, entry in enumerate(entries, 1)]
-             for column, entries in (("A", ("a", "b", "c")), ("B", ("x", 7.0, "y")), ("E", ("a",)), ("F", ("x",)))]  # fmt: skip
+             for column, entries in lists.items()]  # fmt: skip
     for seed in range(20):
         for case in mutations.other_inputs(areas, str, mutations.generator(str(seed)), 4):
             assert case["S1!F1"] == "y"
