@@ -7,8 +7,10 @@ import os
 import re
 import textwrap
 import typing
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel, Field, PositiveInt
 
 from tests.conftest import ROOT
 from verikit.names.option_docs import options
@@ -18,7 +20,7 @@ PAGE = ROOT / "docs/options.md"
 HEAD = """# Options
 
 Every option of every verifier, selector, engine and recipe, and every key of a training run's settings. This page is
-written from the source. `verikit list NAME` prints the part about one name.
+written from the source. `verikit list NAME` prints the part about one verifier, selector, engine or recipe.
 """
 
 
@@ -101,3 +103,19 @@ def test_an_option_without_a_meaning_is_found():
 
     with pytest.raises(AssertionError, match="an option without a meaning"):
         block("### made", options(made))
+
+
+def test_types_and_defaults_read_as_a_user_writes_them():
+    class Made(BaseModel):
+        limit: PositiveInt | None = None
+        """A limit."""
+        kinds: list[Literal["a", "b"]] = Field(default_factory=list)
+        """Kinds."""
+        sizes: dict[str, float] = Field(default_factory=dict)
+        """Sizes."""
+
+    assert [str(option) for option in options(Made)] == [
+        "limit: int > 0 | None = None",
+        "kinds: list['a' | 'b'] = []",
+        "sizes: dict[str, float] = {}",
+    ]

@@ -21,7 +21,14 @@ from verikit.names.settings import checked
 from verikit.names.spec import import_object, names_object
 from verikit.platform.folders import check_code
 from verikit.trainers.recipe import Recipe
-from verikit.trainers.sections import AdvantageSection, DistillSection, GoldSection, Section
+from verikit.trainers.sections import (
+    AdvantageSection,
+    DistillSection,
+    DistributedSection,
+    GoldSection,
+    PrecisionSection,
+    Section,
+)
 
 PACKAGE = Path(__file__).parent
 
@@ -91,7 +98,7 @@ class OptimizerSection(Section):
     """[optimizer]."""
 
     kind: str = "adamw"
-    """`adamw`, or an optimizer that `verikit.trainers.precision` adds."""
+    """`adamw`, `adamw8bit`, `adamw4bit` or `adamw-stochastic`. The last rounds bf16 updates at random."""
     lr: float = Field(default=1e-6, gt=0)
     """Learning rate."""
     betas: tuple[float, float] = (0.9, 0.99)
@@ -179,50 +186,13 @@ class EngineSection(Section):
         return self
 
 
-class PrecisionSection(Section):
-    """[precision]: number formats and memory; see `verikit.trainers.precision`."""
-
-    master: Literal["auto", "same", "float32", "stochastic"] = "auto"
-    """Format of the weights that the optimizer updates; see `verikit.trainers.precision`."""
-    checkpointing: bool = False
-    """Compute activations again in the backward pass instead of keeping them."""
-    compile: bool = False
-    """Compile the model's forward and backward pass with `torch.compile`."""
-    lora_rank: int = Field(default=0, ge=0)
-    """Rank of LoRA's adapters. 0: train all weights."""
-    lora_alpha: float = 32.0
-    """LoRA's scale: adapters are multiplied by `lora_alpha / lora_rank`."""
-    lora_targets: list[str] = Field(default_factory=list)
-    """Names of the modules that get adapters. []: every linear layer but the head."""
-
-
-class DistributedSection(Section):
-    """[distributed]: how torchrun's processes divide the model."""
-
-    kind: Literal["ddp", "fsdp2"] = "ddp"
-    """`ddp`: every process has the whole model. `fsdp2`: the processes share its weights."""
-    shards: int = Field(default=0, ge=0)
-    """fsdp2: processes that shard one model; more groups of that size are replicas (HSDP). 0: all processes.
-
-    Use the processes of one machine, if machines are joined by slow links.
-    """
-    whole_gradients: bool = False
-    """fsdp2: keep gradients unsharded between micro-batches. One exchange per step, four more bytes per weight."""
-
-    @model_validator(mode="after")
-    def _read(self) -> DistributedSection:
-        if self.kind != "fsdp2" and (self.shards or self.whole_gradients):
-            raise ValueError("distributed.shards and distributed.whole_gradients are for kind = fsdp2")
-        return self
-
-
 class RunSection(Section):
     """[run]: the run's length, and what to save and log."""
 
     steps: PositiveInt = 100
     """Training steps."""
     evaluate_every: int = Field(default=10, ge=0)
-    """0: only at the end."""
+    """Steps between evaluations. 0: only at the end."""
     save_every: PositiveInt = 20
     """Steps between checkpoints."""
     keep: PositiveInt = 2
@@ -286,7 +256,7 @@ class Config(Section):
     name: str = ""
     """The run's name, for its folder and trackers."""
     seed: int = 0
-    """Seed of everything random. The same seed gives the same run."""
+    """Seed of everything random. On the same machine and number of processes, it gives the same run."""
     model: ModelSection = ModelSection()
     advantage: AdvantageSection = AdvantageSection()
     loss: LossSection = LossSection()

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from verikit.errors import ConfigError
-from verikit.trainers.config import DistributedSection
+from verikit.trainers.sections import DistributedSection
 
 WeightSource = Callable[[str], Tensor]
 """Returns a weight, given its name in transformers."""

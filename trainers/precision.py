@@ -218,7 +218,7 @@ def _with_lora(model: Any, config: Config, unreached: Sequence[str]) -> Any:
     precision = config.precision
     options = LoraConfig(
         r=precision.lora_rank,
-        lora_alpha=int(precision.lora_alpha),
+        lora_alpha=precision.lora_alpha,  # type: ignore[arg-type]  # peft only divides it by the rank
         target_modules=precision.lora_targets or "all-linear",
         bias="none",
         exclude_modules=rf"({'|'.join(map(re.escape, unreached))})(\..*)?" if unreached else None,

@@ -1,4 +1,4 @@
-"""The base of the settings' tables, and [advantage], [distill] and [run.gold]."""
+"""The base of the settings' tables, and [advantage], [distill], [precision], [distributed] and [run.gold]."""
 
 from __future__ import annotations
 
@@ -62,6 +62,46 @@ class DistillSection(Section):
     """Factor on the teacher's term."""
     reward: float = Field(default=0.0, ge=0)
     """Factor on the advantage of the reward. 0: learn from the teacher only."""
+
+
+class PrecisionSection(Section):
+    """[precision]: number formats and memory; see `verikit.trainers.precision`."""
+
+    master: Literal["auto", "same", "float32", "stochastic"] = "auto"
+    """Format of the weights that the optimizer updates. `same`: the folder's. `float32`: fp32, with bf16 products.
+
+    `auto`: fp32, with bf16 products if they are fast. `stochastic`: bf16, for `optimizer.kind = "adamw-stochastic"`.
+    """
+    checkpointing: bool = False
+    """Compute activations again in the backward pass instead of keeping them."""
+    compile: bool = False
+    """Compile the model's forward and backward pass with `torch.compile`."""
+    lora_rank: int = Field(default=0, ge=0)
+    """Rank of LoRA's adapters. 0: train all weights."""
+    lora_alpha: float = 32.0
+    """LoRA's scale: adapters are multiplied by `lora_alpha / lora_rank`."""
+    lora_targets: list[str] = Field(default_factory=list)
+    """Names of the modules that get adapters. []: every linear layer but the head."""
+
+
+class DistributedSection(Section):
+    """[distributed]: how torchrun's processes divide the model."""
+
+    kind: Literal["ddp", "fsdp2"] = "ddp"
+    """`ddp`: every process has the whole model. `fsdp2`: the processes share its weights."""
+    shards: int = Field(default=0, ge=0)
+    """fsdp2: processes that shard one model; more groups of that size are replicas (HSDP). 0: all processes.
+
+    Use the processes of one machine, if machines are joined by slow links.
+    """
+    whole_gradients: bool = False
+    """fsdp2: keep gradients unsharded between micro-batches. One exchange per step, four more bytes per weight."""
+
+    @model_validator(mode="after")
+    def _read(self) -> DistributedSection:
+        if self.kind != "fsdp2" and (self.shards or self.whole_gradients):
+            raise ValueError("distributed.shards and distributed.whole_gradients are for kind = fsdp2")
+        return self
 
 
 class GoldSection(Section):

@@ -18,9 +18,9 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 
 from verikit.errors import ConfigError, TrainerError
-from verikit.trainers.config import DistributedSection
 from verikit.trainers.distributed import Ranks, WeightSource, own_state
 from verikit.trainers.merge import frame_of, replace_meta
+from verikit.trainers.sections import DistributedSection
 
 
 class Shards(Ranks):

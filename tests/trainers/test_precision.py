@@ -122,11 +122,12 @@ def test_frozen_weights_are_fp32_where_the_device_is_slow_at_bf16(monkeypatch):
     pytest.importorskip("peft")
     from tests.engines import tiny
 
-    config = settings(precision__lora_rank=4)
+    config = settings(precision__lora_rank=4, precision__lora_alpha=0.5)
     for fast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
         monkeypatch.setattr(precision, "multiplies_bf16", lambda fast=fast: fast)
         model = precision.prepare_model(deepcopy(tiny.model()).bfloat16(), config)
         assert {weight.dtype for weight in model.parameters() if not weight.requires_grad} == {dtype}
+        assert {layer.scaling["default"] for layer in model.modules() if hasattr(layer, "lora_A")} == {0.125}
 
 
 def test_adapters_over_an_embedding_that_is_the_head_too_are_refused():

@@ -33,6 +33,8 @@ class ArithmeticOptions(SingleTurnOptions):
     chat: bool = False
     max_tokens: PositiveInt = 32
     """Maximum sampled tokens per completion."""
+    held_out_size: int = Field(default=256, ge=0)
+    """Held-out problems. All problems are generated: `data`, `map` and `held_out` have no effect."""
     spoilt: float = Field(default=0.7, ge=0, le=1)
     """Fraction of demonstrations with a wrong digit."""
     batch: PositiveInt = 64

@@ -33,7 +33,7 @@ class SFTOptions(BaseModel):
     held_out: str = ""
     """More of them, to evaluate on; "": the last `held_out_size` rows of `data`."""
     held_out_size: int = Field(default=0, ge=0)
-    """Rows at the end of `data` that are only evaluated on."""
+    """Rows at the end of `data` that are only evaluated on, without `held_out`."""
     batch: PositiveInt = 32
     """Sequences per step."""
     max_tokens: PositiveInt = 4096

@@ -59,7 +59,7 @@ class SingleTurnOptions(BaseModel):
     curriculum: bool = False
     """Replay problems by their success rate as half of each step; see `verikit.trainers.recipes.curriculum`."""
     temperature: float = Field(default=1.0, gt=0)
-    """Sampling temperature in training."""
+    """Sampling temperature, in training and for sampled held-out completions."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Nucleus of sampling in training. Below 1 needs `batch.allow_truncated`."""
     evaluate_samples: int = Field(default=1, ge=0)

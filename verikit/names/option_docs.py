@@ -13,7 +13,8 @@ import textwrap
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 
 class Option(NamedTuple):
@@ -60,7 +61,7 @@ def explain(made: Callable[..., Any]) -> Callable[..., Any]:
 
 def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        taken = [_typed(parameter, _hints(made)) for parameter in inspect.signature(made).parameters.values()]
+        taken = [_resolved(made, parameter) for parameter in inspect.signature(made).parameters.values()]
     except (TypeError, ValueError):
         return []
     owner = getattr(made, "__self__", None)
@@ -79,10 +80,14 @@ def _hints(made: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
+def _resolved(made: Callable[..., Any], parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter with its type instead of a string, and with the default that a factory makes."""
+    fields = {**getattr(made, "__dataclass_fields__", {}), **getattr(made, "model_fields", {})}
+    if repr(parameter.default) == "<factory>" and parameter.name in fields:
+        parameter = parameter.replace(default=fields[parameter.name].default_factory())
     if not isinstance(parameter.annotation, str):  # pydantic's annotations already contain the limits, which hints omit
         return parameter
-    return parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+    return parameter.replace(annotation=_hints(made).get(parameter.name, parameter.annotation))
 
 
 def _type(annotation: Any) -> str:
@@ -95,7 +100,19 @@ def _type(annotation: Any) -> str:
         return " ".join([_type(base), *(_limit(limit) for limit in limits)]).rstrip()
     if get_origin(annotation) is Literal:
         return " | ".join(map(repr, get_args(annotation)))
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join(map(_type, get_args(annotation)))
+    if annotation is NoneType:
+        return "None"
+    if _is_container(annotation):
+        return f"{annotation.__origin__.__name__}[{', '.join(map(_type, get_args(annotation)))}]"
     return inspect.formatannotation(annotation).replace("typing.", "").replace("collections.abc.", "")
+
+
+def _is_container(annotation: Any) -> bool:
+    """Whether an annotation is `list[…]`, `dict[…]` or another generic class of types only."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    return isinstance(origin, type) and not any(isinstance(kind, list) or kind is ... for kind in inner)
 
 
 def _limit(limit: Any) -> str:
@@ -108,8 +125,6 @@ def _default(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return ""
     text = repr(parameter.default)
-    if text == "<factory>":
-        return "…"
     return getattr(parameter.default, "__name__", "…") if text.startswith("<") else text
 
 

@@ -67,9 +67,12 @@ class AbsoluteZeroOptions(BaseModel):
     learnability: Literal["paper", "edge"] = "paper"
     """Learnability of a solve rate r: `paper` 1 - r, and 0 at r = 0; `edge` 4 r (1 - r)."""
     extras: list[ExtraReward] = []
-    """Terms added to the proposer's reward, as in the repository's ablations."""
+    """Further terms x of the proposer's reward, each min(`coefficient` * measure, `maximum`), both 1 by default.
+
+    `kind` is the measure: `complexity`, `edit_distance`, `halstead` or `diversity`.
+    """
     combine: Literal["sum", "multiply", "sum_multiply", "multiply_sum"] = "sum"
-    """How the reward and the sum of `extras` become one number."""
+    """With `extras` x, the reward r is `sum` r + Σx, `multiply` r·Πx, `sum_multiply` r + Πx or `multiply_sum` r·Σx."""
     composite: float = Field(default=0.0, ge=0, le=1)
     """Fraction of deduction and abduction proposals that must build on given functions g_0, g_1, …."""
     composite_functions: PositiveInt = 2
@@ -87,7 +90,7 @@ class AbsoluteZeroOptions(BaseModel):
     max_prompt_tokens: PositiveInt = 5600
     """Longer problems are rejected."""
     temperature: float = Field(default=1.0, gt=0)
-    """Sampling temperature in training."""
+    """Sampling temperature, in training and for sampled held-out completions."""
     wall_s: float = Field(default=10.0, gt=0)
     """Time limit per program, in seconds."""
     memory_mb: PositiveInt = 512

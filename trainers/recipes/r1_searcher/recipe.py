@@ -83,7 +83,7 @@ class SearchOptions(BaseModel):
     leg_tokens: PositiveInt = 512
     """Maximum sampled tokens between two searches."""
     total_tokens: PositiveInt = 29_000
-    """Maximum tokens per completion, with the passages."""
+    """Maximum tokens of prompt, reply and passages together."""
     temperature: float = Field(default=1.0, gt=0)
     """Sampling temperature in training."""
     top_p: float = Field(default=1.0, gt=0, le=1)

@@ -31,7 +31,11 @@ class SpiceOptions(BaseModel):
     group: int = Field(default=8, ge=2)
     """Challenger attempts per document, and Reasoner answers per question, to train on."""
     reward: Reward = "variance"
-    """The Challenger's reward of a valid question, by the rate of right answers."""
+    """The Challenger's reward of a valid question, by the rate p of right answers.
+
+    `variance`: exp(-(p (1 - p) - 0.25)² / 0.02). `absolute-zero`: 1 - p, and 0 at p = 0. `threshold`: 1, and 0 at
+    p = 0 and p = 1. `r-zero`: 1 - 2 |p - 1/2|.
+    """
     penalty: float = -0.1
     """Reward of an invalid question."""
     checks: list[Check] = Field(default=["self_reference", "quotes", "copied"])
@@ -74,4 +78,4 @@ class SpiceOptions(BaseModel):
     max_tokens: PositiveInt = 8192
     """Maximum sampled tokens per completion."""
     temperature: float = Field(default=1.0, gt=0)
-    """Sampling temperature in training."""
+    """Sampling temperature, in training and for sampled held-out completions."""

@@ -53,7 +53,7 @@ class SpiceTinyOptions(SpiceOptions):
     known: int = Field(default=10, ge=0)
     """Number of entities whose right value the warm-up uses, with probability `known_share`."""
     known_share: float = Field(default=0.45, ge=0, le=1)
-    """That probability."""
+    """Probability that the warm-up uses a known entity's right value."""
     facts: list[float] = Field(default=[0.15, 0.25, 0.6], min_length=3, max_length=3)
     """Fractions of demonstrated questions about one, two and three entities."""
     demonstrations: PositiveInt = 64

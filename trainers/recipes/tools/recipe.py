@@ -42,6 +42,10 @@ class ToolOptions(SingleTurnOptions):
     """`python` is an interpreter in the sandbox; others are functions, file.py:name or package.module:name."""
     calls: CallForm = "hermes"
     """Format of calls: `hermes` (`<tool_call>` tags), `any` (other model families' formats too), `fenced` code."""
+    max_tokens: PositiveInt = 512
+    """Maximum sampled tokens per turn."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling, in training and for sampled held-out rollouts. Below 1 needs `batch.allow_truncated`."""
     turns: PositiveInt = 4
     """Maximum turns of the model. The calls of the last one are not run."""
     max_calls: PositiveInt = 8

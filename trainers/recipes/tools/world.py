@@ -37,13 +37,12 @@ class ToolWorldOptions(ToolOptions):
     """[options] of `tools-world`."""
 
     max_tokens: PositiveInt = 24
-    """Maximum sampled tokens per turn."""
     turns: PositiveInt = 2
     total_tokens: PositiveInt = 96
     problems: PositiveInt = 4096
     """Problems to train on."""
     held_out_size: int = Field(default=128, ge=0)
-    """Held-out problems."""
+    """Held-out problems. All problems are generated: `data`, `map` and `held_out` have no effect."""
     batch: PositiveInt = 64
     """Demonstrations per step of the warm-up."""
     reading: float = Field(default=0.6, ge=0, le=1)
