@@ -117,9 +117,9 @@ def test_expected_tables_from_the_answer_as_csv_and_from_what_was_given():
     assert table("", "a,b\n1,x\n2.6,\n", workspace=after).value == 0.0
     assert verikit.table("out.json", expected="before:in.csv")("", workspace=after).value == 1.0
     given = {"before": {"in.csv": "a;b\n1;2\n"}, "after": {"out.csv": "a,b\n1,2\n"}}
-    for allow, expected in (((), 0.0), (("semicolons",), 1.0)):
-        same = verikit.table("out.csv", expected="before:in.csv", allow=allow)
-        assert same("", workspace=given).value == expected
+    assert verikit.table("out.csv", expected="before:in.csv")("", workspace=given).value == 0.0
+    allowed = verikit.table("out.csv", expected="before:in.csv", allow=["semicolons"])
+    assert allowed("", workspace=given).value == 1.0
     for gold in (None, "[{", "a,a\n1,2\n", '"a'):
         assert table("", gold, workspace=after).value is None
     assert verikit.table("out.bin", expected=ROWS)("", workspace={"after": {"out.bin": ""}}).value is None
