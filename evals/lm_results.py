@@ -83,6 +83,7 @@ def _plain(value: Any) -> Any:
 
 
 def _add_task(found: dict[str, Any], task: ConfigurableTask, told: Mapping[str, Any], rows: Rows) -> None:
+    """Add a task's entry to each of the seven tables in `found`, under the task's name."""
     name = task.task_name
     found["results"][name] = _metrics(name, told, str(rows[0]["filter"])) | {"sample_len": told["docs"]}
     found["configs"][name] = {key: _plain(value) for key, value in task.dump_config().items()}

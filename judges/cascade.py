@@ -157,13 +157,11 @@ def _one_pair(until: object) -> object:
 def _limits(given: object) -> Limits:
     if _number(given) and PASS_MARK < float(given) <= 1:  # type: ignore[arg-type]
         return round(1 - float(given), 12), float(given)  # type: ignore[arg-type]
-    invalid = ConfigError(f"until can't be {given!r}", hint=_FORMS)
-    if not isinstance(given, Sequence) or len(given) != 2 or not all(end is None or _number(end) for end in given):
-        raise invalid
-    low, high = given
-    if None not in given and low >= high:
-        raise invalid
-    return low, high
+    if isinstance(given, Sequence) and len(given) == 2 and all(end is None or _number(end) for end in given):
+        low, high = given
+        if low is None or high is None or low < high:
+            return low, high
+    raise ConfigError(f"until can't be {given!r}", hint=_FORMS)
 
 
 def _number(value: object) -> bool:

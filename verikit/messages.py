@@ -26,6 +26,7 @@ MEDIA_PARTS: Mapping[str, str] = {
     **dict.fromkeys(("file", "input_file", "document"), "file"),
 }
 """Types of content parts without text, and a word for each."""
+_PARTS = frozenset((*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS))
 MESSAGE_KEYS = ("role", "content", "tool_calls", *THOUGHT_KEYS, "name", "tool_call_id")
 """Keys that are read from a message."""
 
@@ -124,8 +125,7 @@ def are_parts(value: Any) -> bool:
 
 def _is_part(part: Any) -> bool:
     kind = part.get("type") if isinstance(part, Mapping) else None
-    known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
-    return isinstance(kind, str) and kind in known and "role" not in part and "content" not in part
+    return isinstance(kind, str) and kind in _PARTS and "role" not in part and "content" not in part
 
 
 def media_of(content: Any) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 
+from verikit.batches import take
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
@@ -73,7 +74,7 @@ def read_in_pieces(
                 found[row][name] = Evidence(error=NotShown(f"a text that can't be read in parts: {error}"))
     made = iter(engine.generate([request for plan in plans for request in plan.requests]) if plans else [])
     for plan in plans:
-        read = _noted(plan, list(islice(made, len(plan.requests))))
+        read = _noted(plan, take(made, len(plan.requests)))
         run = batch[plan.row][plan.name]
         if isinstance(run, Evidence):
             read = replace(read, acts=run.acts, citable=run.citable, workspace=run.workspace)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal, get_args
 
+from verikit.batches import take
 from verikit.engines import Request
 from verikit.engines.prompts import prompt_ids
 from verikit.errors import ConfigError
@@ -35,7 +36,7 @@ class Classifier(StepVerifier):
     """A step's reward is the probability of the right class, given the problem and all steps up to it."""
 
     name = "prm"
-    batch = 16  # type: ignore[misc]
+    batch = 16
 
     model: str
     """A folder or a name of the Hugging Face Hub."""
@@ -87,7 +88,7 @@ class Classifier(StepVerifier):
         scored: list[list[Score] | Score] = []
         for solution in solutions:
             count = len(solution.steps) if self.kind == "sequence" else 1
-            found, tokens = list(islice(rewards, count)), list(chain.from_iterable(islice(sizes, count)))
+            found, tokens = take(rewards, count), list(chain.from_iterable(take(sizes, count)))
             if None in found:
                 scored.append(self._too_long(tokenizer, solution, context))
             else:

@@ -208,7 +208,7 @@ def _variance(row: list[float], clusters: Sequence[dict[int, float]]) -> float:
 def _inverse(matrix: Matrix) -> Matrix:
     """Gauss-Jordan elimination of a symmetric positive matrix."""
     n = len(matrix)
-    rows = [[*row, *([0.0] * i), 1.0, *([0.0] * (n - 1 - i))] for i, row in enumerate(matrix)]
+    rows = [[*row, *(float(i == j) for j in range(n))] for i, row in enumerate(matrix)]
     for i in range(n):
         pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
         rows[i], rows[pivot] = rows[pivot], rows[i]

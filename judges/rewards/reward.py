@@ -35,11 +35,11 @@ class HeadReader:
     def __post_init__(self) -> None:
         if self.activation not in get_args(Activation):
             raise ConfigError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
-        weighted = isinstance(self.output, Mapping)
-        if not weighted and (isinstance(self.output, bool) or not isinstance(self.output, str | int)):
+        if isinstance(self.output, Mapping):
+            if not (self.output and all(_finite(weight) for weight in self.output.values())):
+                raise ConfigError("output's weights are finite numbers, and at least one")
+        elif isinstance(self.output, bool) or not isinstance(self.output, str | int):
             raise ConfigError(f"output must be a name, an index, or a table of weights, got {self.output!r}")
-        if weighted and not (self.output and all(_finite(weight) for weight in self.output.values())):
-            raise ConfigError("output's weights are finite numbers, and at least one")
 
     def __call__(self, numbers: Numbers) -> float:
         """The reward.

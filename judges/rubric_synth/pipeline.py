@@ -15,12 +15,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from verikit.base import Verifier
+from verikit.batches import take
 from verikit.engines import Engine, Request
 from verikit.errors import UsageError, raise_if_gone
 from verikit.judges.match.labels import Key, Label
@@ -123,7 +123,7 @@ def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> l
         keys = ((group.id, index) for group in groups for index in range(len(group.completions)))
         labels = map(truth.get, keys)
         values = iter([None if label is None else label.value for label in labels])
-    return [{"id": group.id, "right": list(map(_is_right, islice(values, len(group.completions))))} for group in groups]
+    return [{"id": group.id, "right": list(map(_is_right, take(values, len(group.completions))))} for group in groups]
 
 
 def _is_right(value: float | None) -> bool | None:
@@ -172,7 +172,7 @@ def _verdicts(questions: Sequence[LabelledCandidates], judge: Rubric) -> list[di
     scores = judge.score(samples)
     raise_if_gone([score.cause for score in scores])
     met = iter(_values(scores, judge))
-    return [row | {"met": list(islice(met, len(row["right"])))} for row in rows]
+    return [row | {"met": take(met, len(row["right"]))} for row in rows]
 
 
 def _values(scores: Sequence[Score], judge: Rubric) -> list[list[float | None]]:

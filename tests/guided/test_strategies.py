@@ -336,7 +336,7 @@ def test_strategies_are_made_of_specs():
         ("beam(x, prm=column('x'))", "an integer"),
         ("beam(True, prm=column('x'))", "an integer"),
         ("beam(1, 2, 3, 4, 5, 6, 7, prm=column('x'))", "it takes"),
-        ("beam(n=1, prm=column('x'))", "no option 'n'"),
+        ("beam(n=1, prm=column('x'))", "option 'n' not found"),
     ):
         with pytest.raises(SpecError, match=told):
             load_strategy(spec)

@@ -216,6 +216,20 @@ def test_a_part_that_the_engine_fails_on_leaves_no_value():
     assert all("one part" in asked(request) for request in requests)
 
 
+class Losing(Scripted):
+    """Returns no generation for the last of several requests."""
+
+    def generate(self, requests):
+        generations = super().generate(requests)
+        return generations[:-1] if len(requests) > 1 else generations
+
+
+def test_an_answer_is_not_judged_by_fewer_notes_than_it_has_parts():
+    (score,) = Pointwise(Losing(noting("judge")), too_long="pieces").score([Sample("q", LONG, "7")])
+    assert score.status == "error"
+    assert "results for" in score.reason
+
+
 def test_more_parts_than_are_read_leave_no_value():
     score, requests = scored("judge", reply="x" * 1000, too_long="pieces", max_chars=20)
     assert score.status == "error"

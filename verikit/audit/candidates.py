@@ -55,7 +55,8 @@ def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> t
             read, by = reader.score([row.sample(text) for text in row.completions]), reader
         answers = [score.answer for score in read]
         voted = clusters(answers, *equality(by, read))
-        if len(voted) - voted.count(None) < LEAST:
+        votes = sum(number is not None for number in voted)
+        if votes < LEAST:
             continue
         looked += 1
         told = _majority_against(scores, answers, voted, mark)

@@ -21,6 +21,7 @@ _STRING_OR_COMMENT = re.compile(
     re.DOTALL,
 )
 """A string, even an unclosed one, to read no text twice. Or a comment."""
+_NOT_CARRIED_OUT = "arithmetic that is not carried out"
 _SOURCE_NAME = "<tool call>"
 _QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
 
@@ -81,10 +82,24 @@ def _literal(node: ast.expr, depth: int) -> Any:
         return "..." if node.value is Ellipsis else node.value
     if depth > MAX_DEPTH:
         raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
-    read = _READ.get(type(node))
-    if read is None:
-        raise Unreadable(f"{type(node).__name__} is no literal")
-    return read(node, depth)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        items = [_literal(item, depth + 1) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items)
+    return _other_literal(node, depth)
+
+
+def _other_literal(node: ast.expr, depth: int) -> Any:
+    if isinstance(node, ast.Dict):
+        return _mapping(node, depth)
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return _number(node, depth)
+    if isinstance(node, ast.Call):
+        return {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node)
+    if isinstance(node, ast.Subscript):
+        return _source(node)
+    raise Unreadable(f"{type(node).__name__} is no literal")
 
 
 def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
@@ -130,21 +145,19 @@ def _number(node: ast.expr, depth: int) -> int | float:
 def _binary(op: ast.operator, a: int | float, b: int | float) -> int | float:
     if max(abs(a), abs(b)) >= NUMBER_BOUND:
         raise Unreadable("a number out of range")
-    calculate = _CALCULATE.get(type(op), _not_carried_out)
+    calculate = _CALCULATE.get(type(op))
+    if calculate is None:
+        raise Unreadable(_NOT_CARRIED_OUT)
     try:
         return calculate(a, b)
     except (ZeroDivisionError, OverflowError):
-        return _not_carried_out(a, b)
-
-
-def _not_carried_out(a: int | float, b: int | float) -> int | float:
-    raise Unreadable("arithmetic that is not carried out")
+        raise Unreadable(_NOT_CARRIED_OUT) from None
 
 
 def _power(a: int | float, b: int | float) -> int | float:
     """A power of few digits, because one such as 9**9**9 would use up time and memory."""
     if abs(b) > 64 or not (abs(a) <= 1 or abs(b) <= 1 or abs(a) ** min(abs(b), 60) < 1e18):
-        return _not_carried_out(a, b)
+        raise Unreadable(_NOT_CARRIED_OUT)
     power = a**b
     return power if isinstance(power, (int, float)) else float("nan")
 
@@ -158,14 +171,3 @@ _CALCULATE: dict[type[ast.operator], Callable[[int | float, int | float], int | 
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-_READ: dict[type[ast.expr], Callable[[Any, int], Any]] = {
-    ast.List: lambda node, depth: [_literal(item, depth + 1) for item in node.elts],
-    ast.Tuple: lambda node, depth: tuple([_literal(item, depth + 1) for item in node.elts]),
-    ast.Dict: _mapping,
-    ast.Name: lambda node, depth: node.id,
-    ast.UnaryOp: _number,
-    ast.BinOp: _number,
-    ast.Call: lambda node, depth: {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node),
-    ast.Subscript: lambda node, depth: _source(node),
-}
-"""How each kind of literal is read, except constants."""

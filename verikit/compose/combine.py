@@ -122,26 +122,24 @@ def whole(
     parts: Mapping[str, Score], value: float | None, status: Status, reason: str, decided_by: Score | None = None
 ) -> Score:
     """A score built from others. It stores them, sums their usage, and takes the answer of the deciding one."""
-    answers = (score.answer for score in (decided_by, *parts.values()) if score is not None)
+    answer = None if decided_by is None else decided_by.answer
+    if answer is None:
+        answer = next((score.answer for score in parts.values() if score.answer is not None), None)
+    usage: dict[str, float] = {}
+    for score in parts.values():
+        for key, amount in score.usage.items():
+            usage[key] = usage.get(key, 0) + amount
     seconds = [score.seconds for score in parts.values() if score.seconds is not None]
     return Score(
         value,
         status,
-        answer=next((answer for answer in answers if answer is not None), None),
+        answer=answer,
         reason=reason,
         parts=parts,
         steps=() if decided_by is None else decided_by.steps,
-        usage=_total_usage(parts),
+        usage=usage,
         seconds=sum(seconds) if seconds else None,
     )
-
-
-def _total_usage(parts: Mapping[str, Score]) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for score in parts.values():
-        for key, amount in score.usage.items():
-            total[key] = total.get(key, 0) + amount
-    return total
 
 
 def _combined(rule: str, parts: Sequence[Part]) -> Combined:

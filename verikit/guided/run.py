@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 
 from verikit.base import Verifier, walk
+from verikit.batches import take
 from verikit.engines.types import Engine, Generation
 from verikit.errors import UsageError
 from verikit.guided.search import PromptSearch, SearchedRow
@@ -149,7 +149,7 @@ class _Searches:
             return False
         scores = iter(self._strategy.prm.score(shown) if self._together else ())
         for search in waiting:
-            own = list(islice(scores, len(search.waiting))) if self._together else self._alone(search.waiting)
+            own = take(scores, len(search.waiting)) if self._together else self._alone(search.waiting)
             for event in search.give(own):
                 self._keep(search.line, search.group, event)
         return True

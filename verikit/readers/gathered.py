@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -104,13 +104,18 @@ def _merged(rows: list[Group]) -> Group:
     first, *others = rows
     if not others:
         return first
-    shared = dict(first.meta)
-    for row in others:
-        shared = {key: value for key, value in shared.items() if key in row.meta and row.meta[key] == value}
-    own = [_without(row.meta, shared) | dict(*row.candidate_meta[:1]) for row in rows]
+    metas = [row.meta for row in others]
+    shared = {key: value for key, value in first.meta.items() if _in_all(metas, key, value)}
+    own = [_own_meta(row, shared) for row in rows]
     texts = [row.completions[0] for row in rows]
     return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else ())
 
 
-def _without(meta: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in meta.items() if key not in shared}
+def _in_all(metas: Sequence[Mapping[str, Any]], key: str, value: Any) -> bool:
+    return all(key in meta and meta[key] == value for meta in metas)
+
+
+def _own_meta(row: Group, shared: Mapping[str, Any]) -> dict[str, Any]:
+    """What a candidate's row has beyond the values that all rows share."""
+    own = {key: value for key, value in row.meta.items() if key not in shared}
+    return own | dict(row.candidate_meta[0]) if row.candidate_meta else own

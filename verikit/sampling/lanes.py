@@ -138,11 +138,13 @@ def settle(event: Event, health: EngineHealth, keep: Callable[[Any, Generation],
     wave, index, result = event
     if isinstance(result, Exception):
         raise result
-    if index is None or result is None:
+    if index is None:
         health.check(wave)
         for tag, failed in wave.failed:
             keep(tag, failed)
-    elif result.error is not None:
+        return
+    assert result is not None  # only a wave's end has no result
+    if result.error is not None:
         wave.failed.append((wave.tags[index], result))
     else:
         health.note()

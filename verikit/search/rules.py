@@ -40,9 +40,10 @@ def faults(
     """
     text, own = trace.text, trace.own
     found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
-    if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != int(not thinks):
+    openings = 0 if thinks else 1
+    if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != openings:
         found.append("thinking is not closed once")
-    if {text.count(BEGIN_ANSWER), text.count(END_ANSWER)} != {1}:
+    if any(text.count(tag) != 1 for tag in (BEGIN_ANSWER, END_ANSWER)):
         found.append("not one answer")
     if any(map(_cjk_or_broken, own)):
         found.append("garbled text")

@@ -164,7 +164,7 @@ def _reply(built: RunResult | None, run: RunResult | None) -> dict[str, Any]:
     for result in parts:
         if result.status == "infra_error":
             return _sandbox_error(str(result.error))
-    good = run is not None and set(map(_exit_code, parts)) == {0}
+    good = run is not None and all(_exit_code(part) == 0 for part in parts)
     files = {} if run is None else _encoded(run.files)
     return {
         "status": "Success" if good else "Failed", "message": "", "compile_result": built and _command(built),

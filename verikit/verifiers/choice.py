@@ -54,7 +54,7 @@ class Choice(TextVerifier):
         settled = choices.settled(sample.completion, letters, texts)
         if not settled.letters:
             return Score(0.0, reason=settled.rule)
-        if len(settled.letters) > 1 and max(map(len, golds)) == 1:
+        if len(settled.letters) > 1 and all(len(gold) == 1 for gold in golds):
             return Score(0.0, reason="the text settles on several letters")
         said = ", ".join(sorted(settled.letters))
         return Score(float(settled.letters in golds), answer=said, reason=settled.rule)

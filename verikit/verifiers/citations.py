@@ -111,9 +111,9 @@ class Citations(TextVerifier):
             return Score(0.0, reason=f"more than {_MOST_QUOTES} quotations")
         quotes = quotations(prose, passages, self.min_words, self.min_piece)
         references = [_resolved(match, len(passages)) for match in reference_marks(reply)]
-        return self._judged(quotes, references)
+        return self._score_citations(quotes, references)
 
-    def _judged(self, quotes: Sequence[Citation], references: Sequence[Citation]) -> Score:
+    def _score_citations(self, quotes: Sequence[Citation], references: Sequence[Citation]) -> Score:
         both = [*quotes, *references]
         for what, found, least in (
             ("quotations", quotes, self.min_quotes),

@@ -112,9 +112,9 @@ class JsonMatch(TextVerifier):
             fields = compare_fields(gold.value, last.value, self.rules)
         except TooMuchWork as error:
             return Score(0.0, answer=answer, reason=str(error))
-        return self._graded(fields, answer)
+        return self._score_fields(fields, answer)
 
-    def _graded(self, fields: Sequence[FieldVerdict], answer: str) -> Score:
+    def _score_fields(self, fields: Sequence[FieldVerdict], answer: str) -> Score:
         wrong = [field for field in fields if field.problem]
         share = (len(fields) - len(wrong)) / len(fields)
         value = share if self.reward == "fraction" else float(not wrong)

@@ -63,9 +63,10 @@ class Numeric(TextVerifier):
         found = None if answer is None else last_number(answer)
         if found is None or answer is None:
             return Score(0.0, reason=f"no number found ({form}), or the last one is over the caps")
-        return self._judged(answer, *found, known)
+        text, value = found
+        return self._score_number(answer, text, value, known)
 
-    def _judged(self, answer: str, text: str, value: Fraction, golds: Sequence[Fraction]) -> Score:
+    def _score_number(self, answer: str, text: str, value: Fraction, golds: Sequence[Fraction]) -> Score:
         end = answer.rindex(text) + len(text)
         if self.extract == "stated" and not stands(answer, end - len(text), end):
             return Score(0.0, answer=text, reason="the last number is denied, or offered beside others")

@@ -13,6 +13,7 @@ from verikit.engines.errors import Unreachable
 from verikit.engines.types import Engine, Generation, Output
 from verikit.errors import AuthError, EngineError, UsageError
 from verikit.judges.genprm import GenPRM
+from verikit.judges.genprm.synth.estimates import estimate_values
 from verikit.judges.genprm.synth.pipeline import Synthesis, synthesise
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.judges.genprm.synth.solutions import Balance
@@ -116,6 +117,17 @@ def test_paths_are_balanced_and_begin_with_a_numbered_step(made):
         assert all(path["steps"][0].startswith("Step 1:") and len(path["steps"]) == 3 for path in row["paths"])
     assert report["paths"]["right"] > 20
     assert report["paths"]["wrong"] > 20
+
+
+def test_rows_of_the_same_id_keep_their_own_paths():
+    solved = [
+        {"id": "p", "prompt": f"{n}+1", "answer": str(n + 1), "right": 1, "tried": 2,
+         "paths": [{"steps": [f"Step 1: {n}+1={n + 1}"], "right": True}]}
+        for n in (1, 5)
+    ]  # fmt: skip
+    first, second = estimate_values(solved, Adder(), answer(), Asking(system=""))
+    assert [path["prompt"] for path in first] == ["1+1"]
+    assert [path["prompt"] for path in second] == ["5+1"]
 
 
 def test_labels_find_the_first_wrong_step_in_most_paths(made):

@@ -61,7 +61,8 @@ class Given:
         """Whether a value depends only on the tests themselves."""
         bases = {id(n.value) for n in ast.walk(expression) if isinstance(n, ast.Attribute)}
         functions = {id(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)}
-        return all(self._is_own(node, bases | functions) for node in ast.walk(expression))
+        exempt = bases | functions
+        return all(self._is_own(node, exempt) for node in ast.walk(expression))
 
     def _is_own(self, node: ast.AST, exempt: set[int]) -> bool:
         if isinstance(node, ast.Call):

@@ -144,12 +144,12 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
     """The Python test process's report on each test; void if tests that have to fail passed there."""
     report = _reported(results["said"])
     if report.missing is not None:
-        return PatchOutcome(failed=report.missing[0])
+        return PatchOutcome(failed=report.missing)
     if report.end is None:
         late = "the time is up" if results["exit"] == 124 else f"exit code {results['exit']}"
         return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
     alarm, count = report.end[0], int(report.end[1])
-    if not report.fails(alarm, count):
+    if not report.alarms_fail(alarm, count):
         return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{report.last}")
     problems: dict[str, str] = {}
     for name in task.names:
@@ -167,11 +167,11 @@ class _TestReport:
     """The name and number of the tests that have to fail. None if the process ended before its tests."""
     last: str = ""
     """The last problem with collecting tests, to append to a message."""
-    missing: list[str] | None = None
+    missing: str | None = None
     """The requirement that the process did not find. The lines after it are not read."""
 
-    def fails(self, alarm: str, count: int) -> bool:
-        """Whether there are this many tests with a name, and each fails."""
+    def alarms_fail(self, alarm: str, count: int) -> bool:
+        """Whether there are this many tests that have to fail, and each does."""
         alarms = [runs for name, runs in self.outcomes.items() if alarm in name]
         return len(alarms) == count and not any(all(outcome == "passed" for _, outcome, _ in runs) for runs in alarms)
 
@@ -181,7 +181,7 @@ def _reported(lines: Iterable[str]) -> _TestReport:
     for line in lines:
         kind, *words = json.loads(line)
         if kind == "missing":
-            report.missing = words
+            report.missing = str(words[0])
             break
         if kind == "test":
             name, when, outcome, message = words

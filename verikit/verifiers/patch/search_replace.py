@@ -87,7 +87,8 @@ def _splits(body: Sequence[str], width: int, begun: int) -> tuple[tuple[Sequence
 
     A file may itself contain lines of `=`, such as underlined headings. Lines as long as the block's mark come first.
     """
-    lengths = {at: len(match[1]) for at, line in enumerate(body) if (match := _DIVIDER.fullmatch(line))}
+    found = [(at, _DIVIDER.fullmatch(line)) for at, line in enumerate(body) if line[:1] == "="]
+    lengths = {at: len(match[1]) for at, match in found if match}
     places = [at for at, length in lengths.items() if length == width] or list(lengths)
     if not places:
         raise PatchError(f"line {begun + 1}: the SEARCH/REPLACE block has no dividing line (=======)")

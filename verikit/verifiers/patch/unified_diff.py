@@ -110,11 +110,8 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     hunk = Hunk(int(found[1]))
     old, new = int(found[2] or "1"), int(found[4] or "1")
     begun = at
-    at, marks = _read_lines(lines, at + 1, hunk, old, new)
-    sizes = len(hunk.old), len(hunk.new)
-    if sizes[0] < old or sizes[1] < new:
-        raise PatchError(f"line {begun + 1}: the hunk is shorter than its header states")
-    if sizes != (old, new):
+    at, marks = _read_lines(lines, at, hunk, old, new)
+    if (len(hunk.old), len(hunk.new)) != (old, new):
         raise PatchError(f"line {begun + 1}: the hunk is longer than its header states")
     if at < len(lines) and lines[at].startswith("\\"):
         _cut_newline(hunk, lines[at - 1])
@@ -125,13 +122,14 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     return at
 
 
-def _read_lines(lines: list[str], at: int, hunk: Hunk, old: int, new: int) -> tuple[int, str]:
+def _read_lines(lines: list[str], begun: int, hunk: Hunk, old: int, new: int) -> tuple[int, str]:
     """Add lines until the hunk has as many old and new ones. Return the line after them, and their marks."""
     marks: list[str] = []
-    while at < len(lines) and (len(hunk.old) < old or len(hunk.new) < new):
+    at = begun + 1
+    while len(hunk.old) < old or len(hunk.new) < new:
+        if at == len(lines) or lines[at][:1] not in " +-\\":
+            raise PatchError(f"line {begun + 1}: the hunk is shorter than its header states")
         mark = lines[at][:1] or " "
-        if mark not in " +-\\":
-            break
         if mark == "\\":
             _cut_newline(hunk, lines[at - 1])
         else:
