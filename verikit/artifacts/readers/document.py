@@ -309,8 +309,8 @@ def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]
             hidden = hidden or _away(element)
         elif element.tag.startswith(_V):
             hidden = hidden or _drawn_away(element.get("style", ""), grouped=grouped)
-        grouped = grouped or element.tag == f"{_V}group"
-        pending.extend((child, hidden, grouped) for child in element)
+        inside = grouped | (element.tag == f"{_V}group")
+        pending.extend((child, hidden, inside) for child in element)
 
 
 def _away(anchor: ElementTree.Element) -> str:
@@ -342,11 +342,13 @@ def _drawn_away(style: str, *, grouped: bool) -> str:
         return "a box without a size"
     if told.get("position") not in ("absolute", "relative"):
         return ""
-    for side, size in (("left", width), ("top", height)):
-        for points in (_points(told.get(side, "")), _points(told.get(f"margin-{side}", ""))):
-            if points is not None and not _FURTHEST_BEFORE - (size or 0) < points < _FURTHEST_AFTER:
-                return "a box off the page"
-    return ""
+    return "a box off the page" if _beyond(told, "left", width) or _beyond(told, "top", height) else ""
+
+
+def _beyond(told: dict[str, str], side: str, size: float | None) -> bool:
+    lengths = (_points(told.get(name, "")) for name in (side, f"margin-{side}"))
+    first = _FURTHEST_BEFORE - (size or 0)
+    return any(points is not None and not first < points < _FURTHEST_AFTER for points in lengths)
 
 
 def _points(length: str) -> float | None:
