@@ -57,10 +57,17 @@ DARK_ROW = (
 )
 
 
-def drawn(style):
+TIGHT = STYLES.replace(
+    '<w:name w:val="Normal"/>',
+    '<w:name w:val="Normal"/><w:pPr><w:spacing w:line="%s" w:lineRule="exact"/></w:pPr>',
+)
+
+
+def drawn(style, around="w:pict"):
     """The sentence in a shape of programs before 2010."""
-    shape = f'<v:shape xmlns:v="urn:schemas-microsoft-com:vml" style="{style}"><v:textbox><w:txbxContent>'
-    return f"<w:p><w:r><w:pict>{shape}{p(r(SENTENCE))}</w:txbxContent></v:textbox></v:shape></w:pict></w:r></w:p>"
+    shape = f'<v:shape style="{style}"><v:textbox><w:txbxContent>{p(r(SENTENCE))}</w:txbxContent></v:textbox></v:shape>'
+    group = f'<{around} xmlns:v="urn:schemas-microsoft-com:vml">{shape}</{around}>'
+    return f"<w:p><w:r><w:pict>{group}</w:pict></w:r></w:p>"
 
 
 IN_SIGHT = {
@@ -74,9 +81,14 @@ IN_SIGHT = {
     "a hidden style undone": p(r(SENTENCE, '<w:vanish w:val="0"/>'), style="Ghost"),
     "an entity": p(r("A &amp; B")) + p(r(SENTENCE)),
     "exact lines": p(r(SENTENCE), props='<w:spacing w:line="240" w:lineRule="exact"/>'),
-    "an old text box in a group": drawn("position:absolute;left:90000;top:3600"),
+    "an old text box in a group": drawn("position:absolute;left:90000;top:3600", "v:group"),
     "lines of an unknown rule": p(r(SENTENCE), props='<w:spacing w:line="20" w:lineRule="a pt, exact"/>'),
     "an old text box with a false length": drawn("position:absolute;margin-left:--9pt"),
+    "lines of an automatic height": packed(
+        p(r(SENTENCE), style="N", props='<w:spacing w:lineRule="auto" w:line="240"/>'), TIGHT % "20"),
+    "lines of no height": p(r(SENTENCE), props='<w:spacing w:line="0" w:lineRule="exact"/>'),
+    "a wide old text box": drawn("position:absolute;margin-left:-500pt;width:800pt"),
+    "an old text box low on a large page": drawn("position:absolute;margin-top:1600pt"),
     "an old text box": drawn("position:absolute;margin-left:90pt;margin-top:-2in"),
     "a text box": "<w:p><w:r><w:pict><w:txbxContent>" + p(r(SENTENCE)) + "</w:txbxContent></w:pict></w:r></w:p>",
 }  # fmt: skip
@@ -94,6 +106,16 @@ OUT_OF_SIGHT = {
     "cut by a paragraph": p(r("Costs fell by 4%")) + p(r("in May.")),
     "lines of a point": p(r(SENTENCE), props='<w:spacing w:line="20" w:lineRule="exact"/>'),
     "an old text box off the page": drawn("position:absolute; margin-left:-900pt; margin-top:2pt"),
+    "lines of a style's rule": packed(p(r(SENTENCE), style="N", props='<w:spacing w:line="20"/>'), TIGHT % "240"),
+    "lines of a twentieth": p(r(SENTENCE), props='<w:spacing w:line="12" w:lineRule="auto"/>'),
+    "lines of a negative height": p(r(SENTENCE), props='<w:spacing w:line="-20"/>'),
+    "an old text box by its left side": drawn("position:absolute;left:-900pt"),
+    "an old text box without a unit": drawn("position:absolute;margin-left:-9000000"),
+    "an old text box with a sign": drawn("position:absolute;margin-left:+9000pt"),
+    "an important old text box": drawn("position:absolute;margin-left:-900pt !important"),
+    "an old text box that is not displayed": drawn("position:absolute;display:none"),
+    "an old text box without a size": drawn("position:absolute;width:0;height:0"),
+    "an old text box with a long style": drawn(f"x:{'y' * 2000};position:absolute;margin-left:-900pt"),
     "a hidden old text box": drawn("position:absolute;visibility:hidden"),
     "a denial": p(r("Costs fell by 40% in May.")),
 }

@@ -230,3 +230,6 @@ def test_a_key_of_several_columns_is_a_list_or_an_object(tmp_path):
     for key in (["a", 2], {"bill": "a", "line": 2}):
         state = verikit.state("shop.db", changed=[{"table": "items", "key": key, "set": {"n": 5}}])
         assert state("", workspace=Workspace(tmp_path / "after", tmp_path / "before")).value == 1.0
+    short = verikit.state("shop.db", changed=[{"table": "items", "key": ["a"], "set": {"n": 5}}])
+    reason = short("", workspace=Workspace(tmp_path / "after", tmp_path / "before")).reason
+    assert "['a'] has 1 values, the primary key is bill, line" in reason

@@ -80,6 +80,8 @@ def test_strictness_by_option():
     semicolons = CSV.replace(",", ";").replace("B; C", "B, C")
     assert (value(semicolons), value(semicolons, allow=["semicolons"])) == (0.0, 1.0)
     assert value(CSV, allow=["semicolons"]) == 1.0
+    assert value('"a;b;c",d\n1,2\n', "out.csv", [{"a;b;c": 1, "d": 2}], allow=["semicolons"]) == 1.0
+    assert value("a,b\r1;;;;,2\r", "out.csv", [{"a": "1;;;;", "b": 2}], allow=["semicolons"]) == 1.0
     assert value('[{"a": NaN}]', "out.json", [{"a": float("nan")}], allow=["nan"]) == 1.0
     shuffled = 'id,name,sum,ok,note\n2,"B, C",3,false,x\n1,Ann,4.5,true,\n'
     assert value(shuffled, order="given") == 0.0
@@ -114,6 +116,10 @@ def test_expected_tables_from_the_answer_as_csv_and_from_what_was_given():
     assert table("", "a,b\n1,x\n2.5,\n", workspace=after).value == 1.0
     assert table("", "a,b\n1,x\n2.6,\n", workspace=after).value == 0.0
     assert verikit.table("out.json", expected="before:in.csv")("", workspace=after).value == 1.0
+    given = {"before": {"in.csv": "a;b\n1;2\n"}, "after": {"out.csv": "a,b\n1,2\n"}}
+    assert verikit.table("out.csv", expected="before:in.csv")("", workspace=given).value == 0.0
+    allowed = verikit.table("out.csv", expected="before:in.csv", allow=["semicolons"])
+    assert allowed("", workspace=given).value == 1.0
     for gold in (None, "[{", "a,a\n1,2\n", '"a'):
         assert table("", gold, workspace=after).value is None
     assert verikit.table("out.bin", expected=ROWS)("", workspace={"after": {"out.bin": ""}}).value is None

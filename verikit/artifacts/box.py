@@ -119,4 +119,7 @@ def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> Agent
             refused = second.value.get("refused")
             if isinstance(refused, str):
                 return AgentFault(f"no reader takes the file: {refused[:200]}")
-    return WorkspaceError(f"the reader of the file ended with {result.status}: {told}")
+    return WorkspaceError(
+        f"the reader of the file ended with {result.status}: {told}",
+        hint="open the file in its program and save it again, then grade this copy" if reader.kind else "",
+    )

@@ -35,32 +35,6 @@ const box = x => {
 };
 """
 
-PERSON = """(() => {
-  const names = ['PDF Viewer', 'Chrome PDF Viewer', 'Chromium PDF Viewer', 'Microsoft Edge PDF Viewer',
-    'WebKit built-in PDF'];
-  const list = (kind, items, key) => Object.create(kind.prototype, Object.fromEntries([
-    ...items.map((x, i) => [i, {value: x, enumerable: true}]), ...items.map(x => [x[key], {value: x}]),
-    ['length', {value: items.length}], ['item', {value: i => items[i] ?? null}],
-    ['namedItem', {value: n => items.find(x => x[key] === n) ?? null}],
-    [Symbol.iterator, {value: () => items[Symbol.iterator]()}]]));
-  const one = (kind, fields) => Object.create(kind.prototype,
-    Object.fromEntries(Object.entries(fields).map(([k, v]) => [k, {value: v, enumerable: true}])));
-  const plugins = names.map(name => one(Plugin, {name, filename: 'internal-pdf-viewer',
-    description: 'Portable Document Format', length: 0}));
-  const types = ['application/pdf', 'text/pdf'].map(type => one(MimeType, {type, suffixes: 'pdf',
-    description: 'Portable Document Format', enabledPlugin: plugins[0]}));
-  const shown = {plugins: list(PluginArray, plugins, 'name'), mimeTypes: list(MimeTypeArray, types, 'type'),
-    pdfViewerEnabled: true};
-  for (const [name, value] of Object.entries(shown)) {
-    const get = (() => value).bind(null);
-    Object.defineProperty(get, 'name', {value: `get ${name}`});
-    Object.defineProperty(Navigator.prototype, name, {get, enumerable: true, configurable: true});
-  }
-  if (!window.chrome) Object.defineProperty(window, 'chrome', {value: {app: {}, csi() {}, loadTimes() {}},
-    writable: true, configurable: true});
-})()"""
-"""Runs in a person's pages before their own scripts: headless browsers lack plug-ins and `window.chrome`."""
-
 READ = (
     """(selectors, most, final) => {"""
     + _COMMON

@@ -195,7 +195,7 @@ class Visit:
             self._call("Emulation.setAutomationOverride", enabled=True)
 
     def _as_person(self) -> None:
-        """Remove the driver's marks: the browser's name, `navigator.webdriver`, and what headless ones lack."""
+        """Remove the driver's marks: the name of the browser, and `navigator.webdriver`."""
         number = version(self._pipe).partition(".")[0]
         brands = [{"brand": "Chromium", "version": number}, {"brand": "Google Chrome", "version": number}]
         about = {"brands": brands, "platform": "Linux", "platformVersion": "6.1.0", "architecture": "x86",
@@ -203,7 +203,6 @@ class Visit:
         self._call("Emulation.setUserAgentOverride", userAgent=_PERSON.format(number), userAgentMetadata=about,
                    platform="Linux x86_64", acceptLanguage="en-US")  # fmt: skip
         self._call("Emulation.setAutomationOverride", enabled=False)
-        self._call("Page.addScriptToEvaluateOnNewDocument", source=scripts.PERSON)
 
     def _size(self, height: int) -> None:
         self._call("Emulation.setDeviceMetricsOverride", width=_WIDTH, height=height, deviceScaleFactor=1,

@@ -28,7 +28,9 @@ _SKIPPED = {"del", "moveFrom", "instrText", "delText", "delInstrText", "commentR
 _AROUND_RUNS = {"ins", "moveTo", "hyperlink", "sdt", "sdtContent", "smartTag", "fldSimple", "customXml", "dir", "bdo"}
 _OUTSIDE = 20_000_000
 """EMU from the page's corner (55 cm). A box this far away is off the page."""
-_EMU_OF_POINT = 12_700
+_FURTHEST_BEFORE, _FURTHEST_AFTER = -394.0, 4000.0
+"""Points from the page's corner. A drawn box beyond is off the page, even if the page is of the format A0."""
+_LONG_STYLE = 2000
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0}
 _THIN = 3.0
 """Points. Characters or fixed lines below this are not visible."""
@@ -148,12 +150,19 @@ def _paragraph_properties(properties: ElementTree.Element | None) -> dict[str, A
     return found
 
 
-def _spacing(element: ElementTree.Element) -> dict[str, str]:
-    """The distance of lines: a multiple of a line, or points. Without a distance it is inherited."""
-    line, rule = element.get(f"{_W}line", ""), element.get(f"{_W}lineRule", "auto")
-    if not line.isdecimal() or len(line) > 6:
-        return {}
-    return {"spacing": f"{int(line) / 240:.4g}" if rule == "auto" else f"{int(line) / 20:g} pt, {rule}"[:40]}
+def _spacing(element: ElementTree.Element) -> dict[str, Any]:
+    """The distance of lines and its rule. Each is inherited without the other."""
+    line, rule = element.get(f"{_W}line", ""), element.get(f"{_W}lineRule", "")
+    found: dict[str, Any] = {"rule": rule} if rule else {}
+    if line.removeprefix("-").isdecimal() and len(line) <= 6:
+        found["line"] = int(line)
+    return found
+
+
+def _distance(own: dict[str, Any]) -> str:
+    """The distance of a paragraph's lines: a multiple of a line, or points. A rule alone changes nothing."""
+    line, rule = own.get("line", 240), own.get("rule", "auto") if "line" in own else "auto"
+    return f"{line / 240:.4g}" if rule == "auto" else f"{line / 20:g} pt, {rule}"[:40]
 
 
 class _Document:
@@ -243,10 +252,10 @@ class _Document:
         base = {"ground": ground, "colour": "", "size": 10.0} | self._defaults | self._inherited(style, "run")
         runs: list[Run] = []
         boxes: list[tuple[ElementTree.Element, str]] = []
-        self._runs(paragraph, base, place.hidden or _squeezed(own.get("spacing", "")), runs, boxes)
+        self._runs(paragraph, base, place.hidden or _squeezed(own), runs, boxes)
         self.blocks.append({
             "style": name, "level": own.get("level", 0) % 10, "list": bool(own.get("list")),
-            "align": own.get("align", ""), "spacing": own.get("spacing", "1"),
+            "align": own.get("align", ""), "spacing": _distance(own),
             "table": place.table, "row": place.row, "column": place.column, "runs": runs,
         })  # fmt: skip
         for box, hidden in boxes:
@@ -270,10 +279,11 @@ class _Document:
                 self._runs(element, base, hidden, runs, boxes)
 
 
-def _squeezed(spacing: str) -> str:
-    """Why a fixed line height hides a paragraph; empty if it doesn't."""
-    height, _, rule = spacing.partition(" pt, ")
-    return f"lines of {height} points" if rule == "exact" and float(height) < _THIN else ""
+def _squeezed(own: dict[str, Any]) -> str:
+    """Why a low line height hides a paragraph; empty if it doesn't. A height of 0 has no effect."""
+    line, rule = own.get("line", 240), own.get("rule", "auto")
+    low = {"exact": _THIN * 20, "auto": 60}.get(rule)
+    return f"lines of {_distance(own)}" if low is not None and line and line < low else ""
 
 
 def _text_of(run: ElementTree.Element) -> str:
@@ -287,9 +297,9 @@ def _text_of(run: ElementTree.Element) -> str:
 
 def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]]) -> None:
     """The text boxes of a run, each once. The fallbacks for old programs are skipped."""
-    pending = deque((child, "") for child in run)
+    pending = deque((child, "", False) for child in run)
     while pending:
-        element, hidden = pending.popleft()
+        element, hidden, grouped = pending.popleft()
         if element.tag == f"{_MC}Fallback":
             continue
         if element.tag == f"{_W}txbxContent":
@@ -298,8 +308,9 @@ def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]
         if element.tag == f"{_WP}anchor":
             hidden = hidden or _away(element)
         elif element.tag.startswith(_V):
-            hidden = hidden or _drawn_away(element.get("style", ""))
-        pending.extend((child, hidden) for child in element)
+            hidden = hidden or _drawn_away(element.get("style", ""), grouped=grouped)
+        inside = grouped | (element.tag == f"{_V}group")
+        pending.extend((child, hidden, inside) for child in element)
 
 
 def _away(anchor: ElementTree.Element) -> str:
@@ -313,28 +324,40 @@ def _away(anchor: ElementTree.Element) -> str:
     return ""
 
 
-def _drawn_away(style: str) -> str:
-    """Why a shape of older programs can't be seen, by its place in a list of CSS declarations."""
-    parts = (part.lower().replace(" ", "").partition(":") for part in style[:2000].split(";"))
-    told = {name: value for name, _, value in parts}
-    if told.get("visibility") == "hidden":
+def _drawn_away(style: str, *, grouped: bool) -> str:
+    """Why a shape of older programs can't be seen, by its place in a list of CSS declarations.
+
+    In a group, lengths have the group's own unit, and are not read.
+    """
+    if len(style) > _LONG_STYLE:
+        return "a box whose style is too long"
+    parts = (part.lower().partition(":") for part in style.split(";"))
+    told = {name.strip(): "".join(value.split()).removesuffix("!important") for name, _, value in parts}
+    if told.get("visibility") == "hidden" or told.get("display") == "none":
         return "a hidden box"
+    if grouped:
+        return ""
+    width, height = _points(told.get("width", "")), _points(told.get("height", ""))
+    if width == 0 or height == 0:
+        return "a box without a size"
     if told.get("position") not in ("absolute", "relative"):
         return ""
-    for side in ("margin-left", "margin-top"):  # `left` and `top` have the unit of the group around the shape
-        points = _points(told.get(side, ""))
-        if points and not -5_000_000 < points * _EMU_OF_POINT < _OUTSIDE:
-            return "a box off the page"
-    return ""
+    return "a box off the page" if _beyond(told, "left", width) or _beyond(told, "top", height) else ""
+
+
+def _beyond(told: dict[str, str], side: str, size: float | None) -> bool:
+    lengths = (_points(told.get(name, "")) for name in (side, f"margin-{side}"))
+    first = _FURTHEST_BEFORE - (size or 0)
+    return any(points is not None and not first < points < _FURTHEST_AFTER for points in lengths)
 
 
 def _points(length: str) -> float | None:
-    """A length of CSS in points."""
-    for unit, points in _UNITS.items():
-        number = length.removesuffix(unit)
-        if number != length and number.removeprefix("-").replace(".", "", 1).isdecimal() and len(number) < 15:
-            return float(number) * points
-    return None
+    """A length of CSS in points. Without a unit it is in pixels."""
+    unit = next((unit for unit in _UNITS if length.endswith(unit)), "")
+    number = length.removesuffix(unit).removeprefix("+")
+    if not number.removeprefix("-").replace(".", "", 1).isdecimal() or len(number) >= 15:
+        return None
+    return float(number) * _UNITS.get(unit, _UNITS["px"])
 
 
 def _described(text: str, properties: dict[str, Any], hidden: str) -> Run:

@@ -251,7 +251,7 @@ class _Formula:
             return self._table(piece.text)
         if piece.kind == "name":
             return self._name(piece)
-        if piece.text.casefold().startswith(_OWN_ROW):
+        if piece.text.casefold().startswith(_OWN_ROW) or self._is_own_column(piece.text):
             return self._table(piece.text)
         if "[" in piece.text:
             self.fault = "it refers to another workbook"
@@ -307,6 +307,11 @@ class _Formula:
                 return title, table
         return None
 
+    def _is_own_column(self, text: str) -> bool:
+        """Whether brackets name a column of the table around the formula. Numbers and files are other workbooks."""
+        around = self._around() if text.startswith("[") and not text[1:-1].isdecimal() and "." not in text else None
+        return around is not None and _column_of(around[1], text, self._row) is not None
+
     def _table(self, text: str) -> str:
         name, _, inside = text.partition("[")
         found = self._book.tables.get(name.casefold()) if name else self._around()
@@ -331,15 +336,42 @@ def _column_of(table: Any, inside: str, row: int) -> CellArea | None:
     whole = reference(str(table.ref))
     if whole is None:
         return None
-    parted = inside.replace("[@", "[#this row\0").replace("[", "\0").replace("]", "\0").casefold().split("\0")
-    words = [word for part in parted if (word := part.strip(" ,")) not in ("", ":")]
-    lines = _lines_of(table, whole, [word for word in words if word.startswith("#")] or ["#data"], row)
     names = [str(column.name).casefold() for column in table.tableColumns]
-    columns = [names.index(word) if word in names else -1 for word in words if not word.startswith("#")]
+    parts, words = _in_brackets(inside)
+    lines = _lines_of(table, whole, parts or ["#data"], row)
+    columns = [names.index(word) if word in names else -1
+               for word in (word if word in names else word.strip(" ,") for word in words)]  # fmt: skip
     if lines is None or len(columns) > 2 or -1 in columns:
         return None
     left, right = (whole.left + columns[0], whole.left + columns[-1]) if columns else (whole.left, whole.right)
     return CellArea("", lines[0], left, lines[1], right)
+
+
+def _in_brackets(inside: str) -> tuple[list[str], list[str]]:
+    """The parts of a table (`#data`) and the columns that a reference names, in lower case."""
+    pieces, escaped = [""], False
+    for letter in inside:
+        if letter in "[]" and not escaped:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+        escaped = letter == "'" and not escaped
+    parts, columns = [], []
+    for piece in pieces:
+        word = piece.strip(" ,")
+        if word.startswith("@"):
+            parts.append("#this row")
+            piece = word = word[1:]
+        if word.startswith("#"):
+            parts.append(word.casefold())
+        elif word not in ("", ":"):
+            columns.append(_unescaped(piece).casefold())
+    return parts, columns
+
+
+def _unescaped(name: str) -> str:
+    """A column's name without the quotes that make the next character plain."""
+    return name.replace("''", "\0").replace("'", "").replace("\0", "'")
 
 
 def _lines_of(table: Any, whole: CellArea, parts: Sequence[str], row: int) -> tuple[int, int] | None:

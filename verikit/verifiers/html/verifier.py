@@ -26,7 +26,7 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
-_PAGES = "*.html"
+_PAGES, _INDEX = "*.html", "index.html"
 _LONG_CALM = 30
 """As `CALM`, if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 
@@ -92,8 +92,9 @@ class Html(WorkspaceVerifier):
         """Check one page by these options."""
         if not self._asked():
             raise WorkspaceError("the html verifier has nothing to check", hint='visible=["…"]')
-        several = self.file == _PAGES and "index.html" in workspace.after.manifest
-        path = workspace.one("index.html" if several else self.file).path
+        index = workspace.after.manifest.get(_INDEX) if self.file == _PAGES else None
+        by_default = index is not None and index.kind == "file"
+        path = workspace.one(_INDEX if by_default else self.file).path
         INK.check_packages()
         shot = ExpectedShot(self.shot, self.least_alike) if self.shot else None
         box = BrowserBox()
@@ -106,7 +107,8 @@ class Html(WorkspaceVerifier):
                 score = self._visited(visit, visitor, path, sample, shot, graded)
                 if not score.scored or score.filled(0.0) < 1.0:
                     break
-            return replace(score, text="\n".join(filter(None, (engine, score.text))))
+            opened = f"{path}: " if by_default else ""
+            return replace(score, reason=f"{opened}{score.reason}", text="\n".join(filter(None, (engine, score.text))))
         finally:
             box.close()
 

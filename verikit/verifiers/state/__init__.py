@@ -37,7 +37,8 @@ class State(WorkspaceVerifier):
     """The database, a path or pattern, which also applies to `before`."""
     changed: Sequence[Mapping[str, Any]] | None = None
     """The expected changes: `{"table": …, "key": …, "set": {column: value}}` (a new key is a new row), or
-    `{"table": …, "key": …, "deleted": true}`. A key of several columns is an object. None: the row's `changed`."""
+    `{"table": …, "key": …, "deleted": true}`. A key of several columns is an object, or a list in the
+    order of the primary key. None: the row's `changed`."""
     nothing_else: bool = True
     """Whether all other rows, columns, tables and the schema (views, triggers, indexes) must be unchanged."""
     allow: Sequence[Allowed] = ()
@@ -108,7 +109,10 @@ def _key(table: StoredTable, change: Mapping[str, Any]) -> Key:
     told = change["key"]
     if not table.key:
         raise WorkspaceError(f"the table {change['table']} has no primary key, which is needed to identify rows")
-    if isinstance(told, list | tuple) and len(told) == len(table.key):
+    if isinstance(told, list | tuple):
+        if len(told) != len(table.key):
+            names = ", ".join(table.key)
+            raise WorkspaceError(f"the key {told!r:.80} has {len(told)} values, the primary key is {names}")
         told = dict(zip(table.key, told, strict=True))
     values = told if isinstance(told, Mapping) else {table.key[0]: told}
     if set(values) != set(table.key):

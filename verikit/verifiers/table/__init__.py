@@ -46,7 +46,8 @@ class LeftTable(WorkspaceVerifier):
     """Allowed difference of numbers, absolute or relative."""
     allow: Sequence[Lax] = ()
     """Features that are rejected by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a duplicate
-    JSON key (the last is used), `semicolons` semicolons instead of commas in CSV."""
+    JSON key (the last is used), `semicolons` semicolons instead of commas in CSV. Numbers
+    with a decimal comma stay strings."""
     max_rows: int = 100_000
     """A longer table is unscored."""
     name = "table"
@@ -95,7 +96,8 @@ class LeftTable(WorkspaceVerifier):
         told = sample.answer if self.expected is None else self.expected
         if isinstance(told, str) and told.startswith("before:"):
             blob = workspace.one(told.removeprefix("before:"), "before")
-            return read_table(blob, format_of(blob.path, "auto"), frozenset(get_args(Lax)), self.max_rows, ours=True)
+            allow = frozenset(get_args(Lax)) - {"semicolons"} | set(self.allow)
+            return read_table(blob, format_of(blob.path, "auto"), allow, self.max_rows, ours=True)
         if isinstance(told, str):
             return _parsed(told)
         if told is None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -103,9 +104,14 @@ def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
 
 
 def _delimiter(text: str, allow: frozenset[str]) -> str:
-    """A semicolon if it is allowed and more frequent than the comma in the first line."""
-    head = text.lstrip("\r\n").partition("\n")[0]
-    return ";" if "semicolons" in allow and head.count(";") > head.count(",") else ","
+    """A semicolon if it is allowed and more frequent than the comma in the head, outside quotes."""
+    counts, quoted = Counter[str](), False
+    for letter in text.lstrip("\r\n") if "semicolons" in allow else "":
+        if letter in "\r\n" and not quoted:
+            break
+        quoted ^= letter == '"'
+        counts[letter] += not quoted
+    return ";" if counts[";"] > counts[","] else ","
 
 
 def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,11 @@ from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
 
 YES = Score(1.0)
-Right = Callable[[Sequence[Case]], Sequence[Found | None]]
+Inputs = Mapping[str, Found]
+Expected = Callable[[Sequence[Inputs]], Sequence[Found | None]]
 """Computes the values of a row's formula for some inputs."""
+_OF_FORMULAS = {"ISFORMULA", "FORMULATEXT"}
+"""Functions that tell a formula from its value."""
 
 
 def no(reason: str) -> Score:
@@ -126,8 +128,8 @@ class Checks:
             return undecided(f"{cell.cell} is not recalculated: {problem}")
         if volatile := self._book.volatile(reached):
             return undecided(
-                f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}. A value that differs each time the "
-                "workbook is opened can't be compared"
+                f"{cell.cell} uses {', '.join(sorted(volatile))}, whose value can differ each time the workbook is "
+                "opened, so it can't be compared"
             )
         return None
 
@@ -188,47 +190,54 @@ class Checks:
         if not cell.formula:
             return no(f"{name} is typed in, no formula")
         inputs = {one.key: one for area in areas_of(formula, name) for one in self._book.asked(area)}
-        made = _computed(inputs)
-        if unfit := self._first_unfit([cell, *(inputs[key] for key in made)]):
+        computed = [key for key, one in inputs.items() if one.formula]
+        if unfit := self._first_unfit([cell, *(inputs[key] for key in computed)]):
             return unfit
-        values = self._inputs(inputs, self._calculated(made, [{}]) if made else None, 0)
-        if values is None:
+        if computed and (seen := self._book.functions(self._book.reached(cell.key)) & _OF_FORMULAS):
+            return no(f"{name} uses {', '.join(sorted(seen))}, so a typed input would change it")
+        given = self._inputs(inputs, {}, self._calculated(computed, [{}]) if computed else None, 0)
+        if given is None:
             return undecided(f"the engines do not decide the inputs of {name}")
-        right = partial(engines.results, self._written(formula, cell), self._same)
-        hidden = self._hidden(name, formula, values, right)
-        if not hidden:
-            return no(f"the inputs of {name} hold no numbers and no strings that its value shows")
-        whole = [values, *hidden]
-        score = self._compared(name, cell, right(whole), self._calculated([cell.key], whole))
-        bypasses = score.value == 0.0 and made and self._bypasses(name, cell, inputs, right)
-        return YES if bypasses else score
+        expected = partial(engines.results, self._written(formula, cell), self._same)
+        others = self._other_inputs(name, formula, given, expected)
+        if not others:
+            kind = "are errors" if all(one.error for one in given.values()) else (
+                "hold no numbers, no truth values and no strings that its value shows"
+            )  # fmt: skip
+            return no(f"the inputs of {name} {kind}")
+        cases = [given, *others]
+        runs = self._calculated([cell.key], [engines.values_of(case) for case in cases])
+        score = self._compared(name, cell, expected(cases), runs)
+        return self._follows_sources(name, cell, inputs, expected, score) if computed else score
 
     def _first_unfit(self, cells: Sequence[SeenCell]) -> Score | None:
         return next(filter(None, map(self._unfit, cells)), None)
 
-    def _inputs(self, inputs: Mapping[str, SeenCell], computed: engines.Runs | None, case: int) -> Case | None:
-        """The values of inputs, of which some may be computed. None if the engines differ on one."""
-        values: dict[str, str | bool | float | None] = {}
+    def _inputs(
+        self, inputs: Mapping[str, SeenCell], case: Case, computed: engines.Runs | None, number: int
+    ) -> Inputs | None:
+        """The inputs in a case, of which some may be computed. None if the engines differ on one."""
+        found: dict[str, Found] = {}
         for key, one in inputs.items():
-            found: Found | None = Found(one.value, one.error)
+            value: Found | None = Found(case[key]) if key in case else Found(one.value, one.error)
             if one.formula and computed is not None:
-                found = engines.agreed(computed.of(key, case), self._same)
-            if found is None:
+                value = engines.agreed(computed.of(key, number), self._same)
+            if value is None:
                 return None
-            if not found.error:
-                values[key] = found.value
-        return values
+            found[key] = value
+        return found
 
-    def _hidden(self, name: str, formula: str, values: Case, right: Right) -> list[Case]:
-        """Sets of hidden inputs for a formula of the row, beside the shown ones."""
+    def _other_inputs(self, name: str, formula: str, given: Inputs, expected: Expected) -> list[Inputs]:
+        """Sets of hidden inputs for a formula of the row, beside the given ones."""
 
         def shown() -> str:
-            [found] = right([values])
-            return str(found.value) if found is not None else ""
+            [found] = expected([given])
+            return found.value if found is not None and isinstance(found.value, str) else ""
 
-        areas = [[(one.key, values.get(one.key)) for one in self._book.asked(area)] for area in areas_of(formula, name)]
-        cases = mutations.hidden(areas, shown, mutations.generator(self._seed, name), self._mutations)
-        return [{**values, **case} for case in cases if case]
+        areas = [[(one.key, given[one.key].value) for one in self._book.asked(area)]
+                 for area in areas_of(formula, name)]  # fmt: skip
+        cases = mutations.other_inputs(areas, shown, mutations.generator(self._seed, name), self._mutations)
+        return [{**given, **{key: Found(value) for key, value in case.items()}} for case in cases if case]
 
     def _compared(self, name: str, cell: SeenCell, right: Sequence[Found | None], runs: engines.Runs) -> Score:
         """Whether a cell has the right value in each case that the engines decide."""
@@ -241,21 +250,29 @@ class Checks:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
 
-    def _bypasses(self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell], right: Right) -> bool:
-        """Whether a cell is right without its computed inputs: what these depend on is changed instead of them.
+    def _follows_sources(
+        self, name: str, cell: SeenCell, inputs: Mapping[str, SeenCell], expected: Expected, direct: Score
+    ) -> Score:
+        """The score of a cell with computed inputs, from changes of what these depend on.
 
-        All of them must change with it. Otherwise a constant could replace the cell.
+        It must not be wrong then, as if it could tell changed inputs from computed ones. If it is right, it may use
+        these sources instead of the inputs. But all computed inputs and the right value must change, without errors,
+        or a constant could replace it.
         """
-        made = _computed(inputs)
-        reached = set[str]().union(*map(self._book.reached, made)) | set(inputs)
+        computed = [key for key, one in inputs.items() if one.formula]
+        reached = set[str]().union(*map(self._book.reached, computed)) | set(inputs)
         sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
         cases = [{}, *mutations.drawn(sources, mutations.generator(self._seed, name, "sources"), self._mutations)]
-        runs = self._calculated([cell.key, *made], cases)
-        whole = [self._inputs(_changed(inputs, case), runs, number) for number, case in enumerate(cases)]
-        decided = [values for values in whole if values is not None]
-        if len(decided) < len(whole) or not all(_varies(decided, key) for key in made):
-            return False
-        return self._compared(name, cell, right(decided), runs).value == 1.0
+        runs = self._calculated([cell.key, *computed], cases)
+        found = [self._inputs(inputs, case, runs, number) for number, case in enumerate(cases)]
+        decided = [(number, case) for number, case in enumerate(found) if case is not None]
+        right: list[Found | None] = [None] * len(cases)
+        for (number, _), value in zip(decided, expected([case for _, case in decided]), strict=True):
+            right[number] = value
+        score = self._compared(name, cell, right, runs)
+        if score.value != 1.0 or direct.value != 0.0:
+            return score if score.value == 0.0 else direct
+        return score if _all_change(found, computed, right, self._same) else direct
 
     def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
@@ -346,16 +363,15 @@ def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_
     return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
 
 
-def _computed(inputs: Mapping[str, SeenCell]) -> list[str]:
-    return [key for key, one in inputs.items() if one.formula]
-
-
-def _changed(inputs: Mapping[str, SeenCell], case: Case) -> dict[str, SeenCell]:
-    return {key: replace(one, value=case.get(key, one.value)) for key, one in inputs.items()}
-
-
-def _varies(cases: Sequence[Case], key: str) -> bool:
-    return any(case.get(key) != cases[0].get(key) for case in cases)
+def _all_change(
+    cases: Sequence[Inputs | None], computed: Sequence[str], right: Sequence[Found | None], same: engines.Same
+) -> bool:
+    """Whether each computed input and the right value change, and no input is an error or undecided."""
+    known = [case for case in cases if case is not None]
+    if len(known) < len(cases) or any(one.error for case in known for one in case.values()):
+        return False
+    values = [[case[key] for case in known] for key in computed] + [[one for one in right if one is not None]]
+    return all(any(not same(one, found[0]) for one in found) for found in values)
 
 
 def areas_of(formula: str, name: str) -> list[str]:

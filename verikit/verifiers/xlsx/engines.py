@@ -123,14 +123,33 @@ def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case], same: S
     return Runs(runs, same, third)
 
 
-def results(formula: str, same: Same, cases: Sequence[Case]) -> list[Found | None]:
-    """The value of a formula for each set of inputs. None: the engines differ.
+def results(formula: str, same: Same, cases: Sequence[Mapping[str, Found]]) -> list[Found | None]:
+    """The value of a formula for each set of inputs, which may have errors. None: the engines differ.
 
     The errors are those of `calculate`.
     """
     own = "X1!A1"
-    runs = calculate({"values": {}, "formulas": {own: formula}, "errors": {}}, [own], cases, same)
-    return [agreed(runs.of(own, number), same) for number in range(len(cases))]
+    found: list[Found | None] = [None] * len(cases)
+    for errors in _distinct([_errors(case) for case in cases]):
+        numbers = [number for number, case in enumerate(cases) if _errors(case) == errors]
+        model = {"values": {}, "formulas": {own: formula}, "errors": errors}
+        runs = calculate(model, [own], [values_of(cases[number]) for number in numbers], same)
+        for place, number in enumerate(numbers):
+            found[number] = agreed(runs.of(own, place), same)
+    return found
+
+
+def values_of(inputs: Mapping[str, Found]) -> Case:
+    """The inputs without errors, as a case."""
+    return {key: one.value for key, one in inputs.items() if not one.error}
+
+
+def _errors(inputs: Mapping[str, Found]) -> dict[str, str]:
+    return {key: one.error for key, one in inputs.items() if one.error}
+
+
+def _distinct(items: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    return [item for number, item in enumerate(items) if item not in items[:number]]
 
 
 def _run(engine: str, request: Mapping[str, Any], cells: Sequence[str], cases: Sequence[Case]) -> Values:

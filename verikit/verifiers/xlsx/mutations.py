@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
 
+from verikit.artifacts.readers.references import reference
+
 Content = str | bool | float | None
 
 
@@ -30,25 +32,33 @@ def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dic
     return cases
 
 
-def hidden(
+def other_inputs(
     areas: Sequence[Sequence[tuple[str, Content]]], shown: Callable[[], str], random: Random, count: int
 ) -> list[dict[str, Content]]:
-    """`count` sets of other inputs: numbers as in `drawn`, and strings in cells of their own as in `_reworded`.
+    """`count` sets of other inputs: numbers as in `drawn`, and strings as in `_reworded` and `_columns_reworded`.
 
     Args:
         areas: The cells of each reference, with their values.
-        shown: Computes the result for these values.
+        shown: Computes the result for these values, or "" if it is no string.
         random: The generator.
         count: How many.
     """
-    cases = drawn({key: value for cells in areas for key, value in cells}, random, count)
-    texts, lists = _single_texts(areas), _lists(areas)
-    if not texts:
-        return cases
-    listed = [value for entries in lists for value in entries]
-    result = "" if set(texts.values()).issubset(listed) else shown()
-    others = [_reworded(texts, lists, result, random) for _ in range(count)]
+    values = {key: value for cells in areas for key, value in cells}
+    cases = drawn(values, random, count) or _flipped(values, random, count)
+    texts, tables = _single_texts(areas), [cells for cells in areas if len(cells) > 1]
+    strings = any(isinstance(value, str) for value in values.values())
+    result = shown() if strings else ""
+    lists = {key: _list_of(text, tables) for key, text in texts.items()}
+    others = [_columns_reworded(tables, texts, result, random) | _reworded(texts, lists, result, random)
+              for _ in range(count)]  # fmt: skip
     return [case | other for case, other in zip(cases or [{}] * count, others, strict=True)]
+
+
+def _flipped(values: Mapping[str, Content], random: Random, count: int) -> list[dict[str, Content]]:
+    """Sets of other truth values, of which the first negates them all."""
+    flags = {key: value for key, value in values.items() if isinstance(value, bool)}
+    return [{key: not value if not case else random.random() < 0.5 for key, value in flags.items()}
+            for case in range(count if flags else 0)]  # fmt: skip
 
 
 def _single_texts(areas: Sequence[Sequence[tuple[str, Content]]]) -> dict[str, str]:
@@ -56,35 +66,76 @@ def _single_texts(areas: Sequence[Sequence[tuple[str, Content]]]) -> dict[str, s
     return {key: value for key, value in single if isinstance(value, str)}
 
 
-def _lists(areas: Sequence[Sequence[tuple[str, Content]]]) -> list[list[Content]]:
-    return [[value for _, value in cells] for cells in areas if len(cells) > 1]
+def _list_of(text: str, tables: Sequence[Sequence[tuple[str, Content]]]) -> list[Content]:
+    """The list that a string may be looked up in: the column, or else the row, of the first table that contains it.
+
+    In a table it must be in the first column or the first row, since lookups search these. A string in both stays.
+    """
+    for cells in tables:
+        columns, rows = _lines(cells, 1), _lines(cells, 0)
+        found = [line for line in (columns[0], rows[0]) if len(line) > 1 and text in line]
+        if found:
+            return found[0] if len(found) == 1 else []
+    return []
+
+
+def _lines(cells: Sequence[tuple[str, Content]], axis: int) -> list[list[Content]]:
+    """The columns (axis 1) or rows (axis 0) of an area, in order."""
+    lines: dict[int, list[Content]] = {}
+    for key, value in cells:
+        lines.setdefault(_place(key)[axis], []).append(value)
+    return list(lines.values())
+
+
+def _place(key: str) -> tuple[int, int]:
+    area = reference(key)
+    assert area is not None
+    return area.top, area.left
+
+
+def _columns_reworded(
+    tables: Sequence[Sequence[tuple[str, Content]]], texts: Mapping[str, str], shown: str, random: Random
+) -> dict[str, Content]:
+    """Other strings in columns of which the result shows one. Columns that a lookup searches stay."""
+    columns: dict[tuple[str, int], dict[str, str]] = {}
+    for key, value in ((key, value) for cells in tables for key, value in cells):
+        if isinstance(value, str) and value:
+            columns.setdefault((key.partition("!")[0], _place(key)[1]), {})[key] = value
+    return {key: _other_text(value, random) for entries in columns.values()
+            if any(value in shown for value in entries.values()) and not set(entries.values()) & set(texts.values())
+            for key, value in entries.items()}  # fmt: skip
 
 
 def _reworded(
-    texts: Mapping[str, str], lists: Sequence[Sequence[Content]], shown: str, random: Random
+    texts: Mapping[str, str], lists: Mapping[str, Sequence[Content]], shown: str, random: Random
 ) -> dict[str, Content]:
     """Other strings for single inputs, which lookups would not notice otherwise.
 
-    A string of a list becomes another of its entries. Strings of lists with one length become entries of one row, since
+    A string of a list becomes another of its strings. Strings of lists with one length become entries of one row, since
     they may select it together. A string that the result shows gets other letters and digits. All others stay.
     """
     changed: dict[str, Content] = {}
     rows: dict[int, int] = {}
     for key, text in texts.items():
-        entries = next((entries for entries in lists if text in entries), None)
-        if entries is not None:
-            row = rows.setdefault(len(entries), random.choice(_other_rows(text, entries) or [entries.index(text)]))
-            changed[key] = entries[row]
-        elif text and text in shown:
-            changed[key] = "".join(_other_letter(letter, random) for letter in text)
+        entries = lists[key]
+        others = _other_rows(text, entries)
+        if others:
+            row = rows.setdefault(len(entries), random.choice(others))
+            changed[key] = entries[row if isinstance(entries[row], str) else random.choice(others)]
+        elif text and text in shown and text not in entries:
+            changed[key] = _other_text(text, random)
     return changed
 
 
 def _other_rows(text: str, entries: Sequence[Content]) -> list[int]:
     """Rows with other strings. The first may be a heading. If the text occurs once, so must they."""
     once = entries.count(text) == 1
-    return [row for row, entry in enumerate(entries) if row and isinstance(entry, str) and entry != text
+    return [row for row, entry in enumerate(entries) if row and isinstance(entry, str) and entry not in ("", text)
             and not (once and entries.count(entry) > 1)]  # fmt: skip
+
+
+def _other_text(text: str, random: Random) -> str:
+    return "".join(_other_letter(letter, random) for letter in text)
 
 
 def _other_letter(letter: str, random: Random) -> str:

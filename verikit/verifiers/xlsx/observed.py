@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.office.convert import converted
 from verikit.artifacts.readers.reach import MOST_SPANNED, VOLATILE, by_lower_case
 from verikit.artifacts.readers.references import CellArea, letters, reference
-from verikit.artifacts.shape import Observed, Shape, each, mapping, record, scalar, text, truth
-from verikit.errors import AgentFault, SandboxError, WorkspaceError
+from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
+from verikit.errors import AgentFault, WorkspaceError
 
 _MANY = 200_000
 
@@ -77,12 +76,10 @@ class SeenWorkbook:
 
         Raises:
             AgentFault: It is not a workbook that is safe to open.
-            WorkspaceError: The reader died, and LibreOffice can't save the workbook in a form that it reads.
+            WorkspaceError: The reader died.
             MissingExtra: openpyxl is not installed.
         """
-        request = {"cells": list(dict.fromkeys(cells)), "model": list(model)}
-        found = cls(**observe_book(READER, blob, request))
-        return replace(found, macros=found.macros or b"vbaProject" in blob)
+        return cls(**observe(READER, [blob], {"cells": list(dict.fromkeys(cells)), "model": list(model)}))
 
     def asked(self, name: str) -> Sequence[SeenCell]:
         """The cells of a reference.
@@ -142,34 +139,6 @@ class SeenWorkbook:
         keys = {sheet["title"]: sheet["key"] for sheet in self.sheets if sheet["key"]}
         title = name if name in keys else by_lower_case(keys).get(name.casefold())
         return "" if title is None else keys[title]
-
-
-def observe_book(reader: BoxReader, blob: bytes, request: Mapping[str, Any]) -> Observed:
-    """The observation of a workbook. If the reader dies, it gets the workbook as LibreOffice saves it.
-
-    The errors are those of `SeenWorkbook.read`.
-    """
-    try:
-        return observe(reader, [blob], request)
-    except WorkspaceError as problem:
-        return observe(reader, [_saved_again(blob, problem)], request)
-
-
-def _saved_again(blob: bytes, problem: WorkspaceError) -> bytes:
-    """The workbook as LibreOffice saves it: openpyxl rejects some files that spreadsheet programs open.
-
-    Raises:
-        AgentFault: LibreOffice rejects it too.
-        WorkspaceError: LibreOffice is missing or failed.
-    """
-    try:
-        [saved] = converted([blob], "xlsx", "xlsx")
-    except (WorkspaceError, SandboxError) as second:
-        hint = second.hint or "open the workbook in a spreadsheet program and save it again"
-        raise WorkspaceError(f"{problem} ({second})", hint=hint) from None
-    if saved is None:
-        raise AgentFault(f"two readers reject the workbook: LibreOffice, and openpyxl ({problem})"[:400])
-    return saved
 
 
 def keys_of(area: str) -> list[str]:

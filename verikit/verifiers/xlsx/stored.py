@@ -9,7 +9,6 @@ from typing import Any
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.readers.stored import MOST_CELLS
 from verikit.artifacts.shape import each, mapping, record, scalar, text
-from verikit.verifiers.xlsx.observed import observe_book
 
 _READER = BoxReader(
     "verikit.artifacts.readers.stored",
@@ -57,5 +56,5 @@ def typed_sheet(blob: bytes, which: int | str) -> tuple[Sequence[str], Mapping[s
 
     The limits and errors are those of `stored_sheet`. An array formula fills several cells.
     """
-    found = observe_book(_SHEET_READER, blob, {"sheet": which, "formulas": True})
+    found = observe(_SHEET_READER, [blob], {"sheet": which, "formulas": True})
     return found["titles"], found["cells"], found["formulas"]
