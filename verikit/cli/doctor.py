@@ -56,13 +56,16 @@ def doctor(
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return 0
+    _show(found)
+    missing = any(extra["missing"] for extra in found["extras"].values())
+    install = "install the extras that you need, with the commands above"
+    next_note(install if missing else "nothing to install: all extras are there")
+    return 0
+
+
+def _show(found: dict[str, Any]) -> None:
     click.echo(f"verikit {found['verikit']} on Python {found['python']}, {found['platform']}, {found['cpus']} CPUs")
-    for name, extra in found["extras"].items():
-        have = [f"{package} {number}" for package, number in extra["have"].items()]
-        line = ", ".join(have) or "-"
-        if extra["missing"]:
-            line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
-        click.echo(f"  {'core' if name == '' else name:<12} {line}")
+    _show_extras(found["extras"])
     click.echo(Report(**found["sandbox"]).text() if isinstance(found["sandbox"], dict) else found["sandbox"])
     others = found["sandboxes"]
     click.echo(f"`code` uses the sandbox {others.pop('chosen')} (option sandbox=, or {VARIABLE})")
@@ -79,10 +82,14 @@ def doctor(
     for entry in found["entry_points"]:
         others = f"; refused: {', '.join(entry['others'])} registers it too" if entry["others"] else ""
         click.echo(printable(f"  {entry['kind']} {entry['name']} = {entry['value']} ({entry['distribution']}{others})"))
-    missing = any(extra["missing"] for extra in found["extras"].values())
-    install = "install the extras that you need, with the commands above"
-    next_note(install if missing else "nothing to install: all extras are there")
-    return 0
+
+
+def _show_extras(extras: dict[str, Any]) -> None:
+    for name, extra in extras.items():
+        line = ", ".join(f"{package} {number}" for package, number in extra["have"].items()) or "-"
+        if extra["missing"]:
+            line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
+        click.echo(f"  {'core' if name == '' else name:<12} {line}")
 
 
 def _sandbox() -> dict[str, Any] | str:

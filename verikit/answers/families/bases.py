@@ -79,7 +79,7 @@ def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
         if _PLAIN.fullmatch(part):
             return equal("same number, written decimally") if int(part) == gold.value else None
     based = _based_values(text)
-    is_another = bool(based) and gold.value not in based
+    is_another = len(based) == 1 and gold.value not in based  # several may be a calculation: 58_9 - 18_9
     return different("another number in a base") if is_another else None  # the tree of A3_16 is a product
 
 
