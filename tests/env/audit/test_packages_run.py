@@ -5,8 +5,6 @@ import json
 import pytest
 
 from tests.env.audit.made_envs import change, put
-from verikit.env.audit.formats.chance import static_runs
-from verikit.env.audit.formats.code import code_of
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
@@ -132,29 +130,3 @@ def test_code_of_a_reply_cant_write_the_reward(tmp_path, running):
     reply = b"echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json"
     files = {path: BoxFile(reply) for path in rehearsal.declared()}
     assert rehearsal.grade(files, name="forged").value == 0.0
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("return float(random.random() < 0.9)", {"replay"}),
-        ("rng = random\n    return float(rng.choice([0, 1]))", {"replay"}),
-        ("return float(random.Random(4).random() < 0.9)", set()),
-        ("random.seed(3)\n    return float(random.random() < 0.9)", set()),
-        ("return float(datetime.now().year < 2030)", {"portable"}),
-        ("today = date.today()\n    return float(today.weekday() < 5)", {"portable"}),
-        ("print(datetime.now())\n    return float('x' in completion)", set()),
-        ("begun = time.time()\n    return float(time.time() - begun < 5)", set()),
-    ],
-)
-def test_graders_that_draw_lots_or_read_the_calendar_are_found_without_running(tmp_path, line, found):
-    put(tmp_path, "grader.py", f"import random, time\n\ndef right(completion, answer):\n    {line}\n")
-    told = static_runs(code_of(AuditedTask.open(str(tmp_path), ())))
-    assert {check for check, findings in told.items() if findings} == found
-
-
-@pytest.mark.parametrize(("rewards", "found"), [(("1.0", "1.0"), True), (("1.0", "0.0"), False), (("0.0",), False)])
-def test_a_step_that_always_pays_is_found(tmp_path, rewards, found):
-    steps = "".join(f"        if action.n == {n}:\n            return O(reward={r})\n" for n, r in enumerate(rewards))
-    put(tmp_path, "server.py", f"class E:\n    def step(self, action):\n{steps}")
-    assert bool(static_runs(code_of(AuditedTask.open(str(tmp_path), ())))["nop"]) is found
