@@ -24,7 +24,7 @@ FRAMEWORKS = ("verifiers", "datasets", "nemo_gym")
 Grade = Callable[[int, str], float]
 
 
-class Graded(NamedTuple):
+class PackageGrader(NamedTuple):
     """An environment that can grade."""
 
     rows: list[dict[str, Any]]
@@ -68,7 +68,7 @@ def main() -> None:
     (OUT / "result.json").write_text(json.dumps({"word": word, "result": result}, default=str))
 
 
-def of_verifiers(job: dict[str, Any]) -> Graded:
+def of_verifiers(job: dict[str, Any]) -> PackageGrader:
     """The rows of a package's environment, and its rubric."""
     frame = sys.modules["verifiers"]
     env = importlib.import_module(job["module"]).load_environment()
@@ -85,10 +85,10 @@ def of_verifiers(job: dict[str, Any]) -> Graded:
         reward: float = asyncio.run(env.rubric.reward(rows[number], reply))
         return reward / total
 
-    return Graded(rows, grade, env.rubric.weight_of_form() / total)
+    return PackageGrader(rows, grade, env.rubric.weight_of_form() / total)
 
 
-def of_nemo_gym(job: dict[str, Any]) -> Graded:
+def of_nemo_gym(job: dict[str, Any]) -> PackageGrader:
     """The given rows of a server, and its method `verify`."""
     frame = sys.modules["nemo_gym"]
     module = importlib.import_module(job["module"])
@@ -103,19 +103,19 @@ def of_nemo_gym(job: dict[str, Any]) -> Graded:
         answer = made.verify(frame.verify_request(made.verify, rows[number], reply))
         return float((asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer).reward)
 
-    return Graded(rows, grade)
+    return PackageGrader(rows, grade)
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:
     return await answer
 
 
-def list_rows(job: dict[str, Any], env: Graded) -> Any:
+def list_rows(job: dict[str, Any], env: PackageGrader) -> Any:
     """The rows."""
     return env.rows
 
 
-def try_forms(job: dict[str, Any], env: Graded) -> Any:
+def try_forms(job: dict[str, Any], env: PackageGrader) -> Any:
     """The reward of each form of each row's expected value. A form that breaks the grader has none."""
     found: list[list[float | None]] = []
     for number, forms in enumerate(job["forms"]):
@@ -128,7 +128,7 @@ def try_forms(job: dict[str, Any], env: Graded) -> Any:
     return found
 
 
-def replies_graded(job: dict[str, Any], env: Graded) -> Any:
+def replies_graded(job: dict[str, Any], env: PackageGrader) -> Any:
     """The rewards of the replies, and the share that is for their form."""
     rewards = []
     for at, number in enumerate(job["picked"]):
