@@ -101,9 +101,9 @@ def audit_(
     file). The spec of rows is in their key checks, unless --spec gives one.
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
-    of grading. reach: expected values visible to the agent. pins: versions and digests. network: hosts against the
-    network mode. judge: the judge model is pinned. alike: duplicate tasks, also between the folders train and test. A
-    check that can't decide is "not run", and the report names the missing input.
+    of grading. reach: expected values visible to the agent. pins: versions and digests. judge: the judge model is
+    pinned. alike: duplicate tasks, also between the folders train and test. A check that can't decide is "not run",
+    and the report names the missing input.
 
     With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. For rows, a spec grades
     the files of the key oracle instead. Verifiers packages and NeMo-Gym servers grade their expected values. oracle:

@@ -52,6 +52,7 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
     for run in chain.from_iterable(map(_runs, runs)):
         try:
             check = check_run(run, max_gib * GIB)
+            _check_partial(run, check.manifest)
         except UsageError as error:
             problem = with_hint(str(error), error.hint)
             results[str(run)] = _told(RunCheck(RunManifest({}, {}, (), ()), {MANIFEST: problem}), "")
@@ -73,6 +74,18 @@ def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
     next_note(_next(results, code), quiet=as_json)
     return code
+
+
+def _check_partial(run: Path, manifest: RunManifest) -> None:
+    """Refuse a manifest of only some files, unless it is an audit's and has its report.
+
+    Raises:
+        UsageError: It is another run's. Who changes a file could otherwise take it from the list.
+    """
+    kind = kind_of(run)
+    audits = kind is not None and kind.name == "env audit" and kind.file in {file.path for file in manifest.files}
+    if not (manifest.whole or audits):
+        raise UsageError(f"{run / MANIFEST} lists only some files, and only env audit writes such a manifest")
 
 
 def _next(results: dict[str, dict[str, Any]], code: int) -> str:
@@ -117,6 +130,7 @@ def _told(check: RunCheck, signer: str) -> dict[str, Any]:
     manifest = check.manifest
     return {
         "verified": not check.problems,
+        "whole": manifest.whole,
         "files": len(manifest.files),
         "inputs": len(manifest.inputs) - len(check.absent),
         "problems": check.problems,
@@ -139,6 +153,7 @@ def _shown(run: str, result: dict[str, Any]) -> str:
         told += f" (files: {result['files']:,}, inputs: {result['inputs']:,})"
         same = "the same as" if result["installed_code_is_the_same"] else "different from"
         lines.append(f"  code: verikit {code.get('verikit')}, {code.get('sha256', '')[:12]}, {same} the installed code")
+        lines += [] if result["whole"] else ["  other files of the folder are not compared"]
         lines.append(f"  signed by: {result['signer'] or 'nobody (--sign KEY signs the manifest)'}")
     first = pass_or_fail(printable(f"{run}: {told}"), float(result["verified"]))
     return "\n".join((first, *map(printable, lines)))

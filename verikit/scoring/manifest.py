@@ -113,7 +113,7 @@ def manifest_of(
         run: The folder.
         inputs: Files that were read.
         specs: Fingerprints.
-        only: The files of the folder to list. Others are neither read nor compared. None lists all.
+        only: The files of the folder to list. Others are not compared. None lists all.
 
     Raises:
         OSError: A file can't be read.

@@ -361,9 +361,8 @@ NEAR_MISSES = {
     "an image by an argument": lambda f: change(
         f, "environment/Dockerfile", "FROM python", f"ARG BASE=python:3{DIGEST}\nFROM ${{BASE}} AS a\nFROM python"
     ),
-    "a download with a version": lambda f: (
-        change(f, "task.toml", "[verifier]", '[verifier]\nnetwork_mode = "public"'),
-        change(f, "tests/test.sh", "mkdir", "curl -LsSf https://example.org/uv/0.9.7/install.sh | sh\nmkdir"),
+    "a download with a version": lambda f: change(
+        f, "tests/test.sh", "mkdir", "curl -LsSf https://example.org/uv/0.9.7/install.sh | sh\nmkdir"
     ),
     "a download with a checksum": lambda f: change(
         f,
@@ -378,10 +377,7 @@ NEAR_MISSES = {
         "WORKDIR /app\nRUN git clone https://example.org/a/b && git -C b checkout 0123456789abcdef\n",
     ),
     "a local package": lambda f: change(f, "tests/Dockerfile", "pytest==8.4.1", "pytest==8.4.1 ./wheels/a.whl"),
-    "uvx with versions": lambda f: (
-        change(f, "task.toml", "[verifier]", '[verifier]\nnetwork_mode = "public"'),
-        change(f, "tests/test.sh", RUN_TESTS, f"uvx -p 3.13 -w pytest==8.4.1 {RUN_TESTS}"),
-    ),
+    "uvx with versions": lambda f: change(f, "tests/test.sh", RUN_TESTS, f"uvx -p 3.13 -w pytest==8.4.1 {RUN_TESTS}"),
 }
 """Changes after which a task is as sound as before."""
 del NEAR_MISSES["outputs in the usual folder"]

@@ -1,5 +1,6 @@
 """The folder of `verikit env audit -o` has a manifest, which `verikit verify` compares and `--sign` signs."""
 
+import json
 import shutil
 import subprocess
 
@@ -103,5 +104,15 @@ def test_other_files_of_the_folder_are_neither_listed_nor_compared(tmp_path):
     (out / "a" / "note.txt").write_text("new")
     (out / "pages" / "more.txt").write_text("new")
     assert check_run(out, 2**20).problems == {}
+    (run,) = json.loads(CliRunner().invoke(cli, ["verify", "--json", str(out)]).stdout).values()
+    assert (run["verified"], run["whole"]) == (True, False)
     (out / "pages" / "audit.html").write_text("other")
     assert set(check_run(out, 2**20).problems) == {"pages/audit.html"}
+
+
+@pytest.mark.parametrize("file", ["env-audit.json", "scores.jsonl"])
+def test_a_manifest_of_some_files_is_only_accepted_for_an_audit_with_its_report(tmp_path, file):
+    manifest = {"form": 1, "code": {}, "specs": {}, "inputs": [], "files": [], "whole": False}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / file).write_text("{}")
+    assert verify(tmp_path) == 2

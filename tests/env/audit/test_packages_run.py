@@ -1,15 +1,14 @@
 """Verifiers packages and NeMo-Gym servers whose own code grades replies in the sandbox, without their frameworks."""
 
 import json
+import os
 
 import pytest
 
 from tests.env.audit.made_envs import change, put
-from verikit.env.audit.formats.chance import static_runs
-from verikit.env.audit.formats.code import code_of
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
-from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
+from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_range, check_replies
 from verikit.env.audit.running.rehearsal import RehearsalLimits
 from verikit.env.audit.running.run import RunningChecks
 from verikit.env.audit.running.solved import check_nop
@@ -46,6 +45,10 @@ class WordServer(SimpleResourcesServer):
         text = body.response.output[-1].content[0].text
         return BaseVerifyResponse(**body.model_dump(), reward=float(text.strip() == body.expected_answer))
 """
+FORGED = (
+    "import json, os\nrows = [{'prompt': 'What?', 'answer': '12345'}] * 4\n"
+    "open('/logs/verifier/result.json', 'w').write(json.dumps({'word': '', 'result': rows}))\nos._exit(0)\n"
+)
 CONFIG = "words:\n  resources_servers:\n    words:\n      entrypoint: app.py\n      domain: other\n"
 
 
@@ -112,7 +115,10 @@ def test_a_row_with_a_wrong_expected_value_is_found_among_right_ones(tmp_path, r
     [
         ("import verifiers as vf\n", "import verifiers as vf\nimport notthere_x\n", "the Python package notthere_x"),
         ("vf.SingleTurnEnv(", "vf.ToolEnv(", "verifiers, for ToolEnv"),
-        ("ROWS = [", "import os\nos._exit(3)\nROWS = [", "a grader that runs here"),
+        ("rubric=rubric)", "rubric=type('Own', (vf.Rubric,), {})(funcs=[right]))", "a rubric of functions, not Own"),
+        ("weights=[1.0, 0.2]", "weights=[0.0, 0.0]", "a function with a weight above 0"),
+        ("ROWS = [", f"{FORGED}ROWS = [", "a grader that writes no file of this audit"),
+        ("ROWS = [", "import os\nos._exit(3)\nROWS = [", "its process ended with exit code 3"),
     ],
 )
 def test_an_environment_that_cant_run_here_is_not_run_with_what_it_needs(tmp_path, running, old, new, needs):
@@ -121,6 +127,52 @@ def test_an_environment_that_cant_run_here_is_not_run_with_what_it_needs(tmp_pat
     rehearsal = rehearsed(running, folder, "verifiers")
     assert needs in " ".join(rehearsal.needs)
     assert kinds(check_nop, rehearsal) == set()
+
+
+@pytest.mark.slow(seconds=4)
+def test_a_reward_for_the_form_that_the_prompt_shows_is_not_undone_work(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "weights=[1.0, 0.2]", "weights=[1.0, 0.5]")
+    change(folder, "twelves.py", "times {n}?", "times {n}? Reply <think>\\nwhy\\n</think>\\n<answer>\\nit\\n</answer>")
+    assert kinds(check_nop, rehearsed(running, folder, "verifiers")) == set()
+
+
+@pytest.mark.slow(seconds=4)
+def test_a_reward_below_0_is_a_note_for_verifiers(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "1.0 if parser.parse_answer(completion) == answer else 0.0", "-1.0")
+    change(folder, "twelves.py", "-1.0", "1.0 if parser.parse_answer(completion) == answer else -1.0")
+    found = RunFindings()
+    check_range(rehearsed(running, folder, "verifiers"), found)
+    assert not found.findings
+    assert "rewards below 0 count as 0" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "needs"), [(3 << 20, 1, "files of at most 2 MiB"), (2 << 20, 9, "at most 1480 files and 16 MiB")]
+)
+def test_large_files_are_not_run_and_not_cut(tmp_path, size, count, needs):
+    folder = package(tmp_path)
+    for number in range(count):
+        (folder / f"data{number}.bin").touch()
+        os.truncate(folder / f"data{number}.bin", size)
+    task = AuditedTask.open(str(folder), ())
+    assert PackageRehearsal.of(task, "verifiers", None, RehearsalLimits()).needs == [needs]
+
+
+@pytest.mark.parametrize(
+    ("change_it", "needs"),
+    [
+        (lambda f: f.rename(f.parent / "two-words"), "a folder that Python can import, not two-words"),
+        (lambda f: change(f, "configs/words.yaml", "app.py", "main.py"), "the entry point app.py, not main.py"),
+        (lambda f: (f / "data" / "example.jsonl").unlink(), "rows in data/example.jsonl"),
+    ],
+)
+def test_a_server_that_cant_be_graded_is_not_run_with_the_one_reason(tmp_path, change_it, needs):
+    folder = server(tmp_path)
+    folder = change_it(folder) or folder
+    task = AuditedTask.open(str(folder if folder.exists() else tmp_path / "two-words"), ())
+    assert PackageRehearsal.of(task, "nemo-gym", None, RehearsalLimits()).needs == [needs]
 
 
 @pytest.mark.slow(seconds=3)
@@ -132,29 +184,3 @@ def test_code_of_a_reply_cant_write_the_reward(tmp_path, running):
     reply = b"echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json"
     files = {path: BoxFile(reply) for path in rehearsal.declared()}
     assert rehearsal.grade(files, name="forged").value == 0.0
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("return float(random.random() < 0.9)", {"replay"}),
-        ("rng = random\n    return float(rng.choice([0, 1]))", {"replay"}),
-        ("return float(random.Random(4).random() < 0.9)", set()),
-        ("random.seed(3)\n    return float(random.random() < 0.9)", set()),
-        ("return float(datetime.now().year < 2030)", {"portable"}),
-        ("today = date.today()\n    return float(today.weekday() < 5)", {"portable"}),
-        ("print(datetime.now())\n    return float('x' in completion)", set()),
-        ("begun = time.time()\n    return float(time.time() - begun < 5)", set()),
-    ],
-)
-def test_graders_that_draw_lots_or_read_the_calendar_are_found_without_running(tmp_path, line, found):
-    put(tmp_path, "grader.py", f"import random, time\n\ndef right(completion, answer):\n    {line}\n")
-    told = static_runs(code_of(AuditedTask.open(str(tmp_path), ())))
-    assert {check for check, findings in told.items() if findings} == found
-
-
-@pytest.mark.parametrize(("rewards", "found"), [(("1.0", "1.0"), True), (("1.0", "0.0"), False), (("0.0",), False)])
-def test_a_step_that_always_pays_is_found(tmp_path, rewards, found):
-    steps = "".join(f"        if action.n == {n}:\n            return O(reward={r})\n" for n, r in enumerate(rewards))
-    put(tmp_path, "server.py", f"class E:\n    def step(self, action):\n{steps}")
-    assert bool(static_runs(code_of(AuditedTask.open(str(tmp_path), ())))["nop"]) is found

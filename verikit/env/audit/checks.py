@@ -8,7 +8,6 @@ from typing import NamedTuple
 from verikit.env.audit.declared import check_declared
 from verikit.env.audit.judged_tests import check_judge
 from verikit.env.audit.mode import check_mode
-from verikit.env.audit.network import check_network
 from verikit.env.audit.pins import check_pins
 from verikit.env.audit.reach import check_reach
 from verikit.env.audit.records import CheckRecord
@@ -39,7 +38,6 @@ ENV_CHECKS: Mapping[str, EnvCheck] = {
         check_reach,
     ),
     "pins": EnvCheck("dependencies have versions or digests", ("image", "package", "download", "data"), check_pins),
-    "network": EnvCheck("scripts reach no host that the network mode forbids", ("undeclared",), check_network),
     "judge": EnvCheck("judges have a settled model and no chance", ("model", "sampling"), check_judge),
     "alike": EnvCheck("no task is there twice", ("duplicate", "leak")),
 }

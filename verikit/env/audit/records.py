@@ -67,14 +67,6 @@ class CheckRecord:
             found["evidence"] = [asdict(one) for one in self.evidence]
         return found
 
-    def joined(self, findings: Sequence[EnvFinding]) -> CheckRecord:
-        """The record with the findings of another look."""
-        if not findings:
-            return self
-        notes = (*self.notes, *((f"undecided: {self.needs}",) if self.needs else ()))
-        every = tuple(dict.fromkeys((*self.findings, *findings)))
-        return CheckRecord("fail", every, notes=notes, evidence=self.evidence)
-
     @classmethod
     def of(cls, told: dict[str, Any]) -> CheckRecord:
         """The record that `as_dict` wrote.

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
 from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
-from verikit.env.audit.formats.chance import static_runs
-from verikit.env.audit.formats.looks import GRADER_CODE
 from verikit.env.audit.formats.row_specs import spec_of_row
 from verikit.env.audit.formats.spec_looks import NO_SPEC
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
@@ -204,11 +202,8 @@ def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> M
         return dict(running.check(task))
     if found.format == "openenv":
         needs = "a Harbor task, rows with a spec, a verifiers package or a NeMo-Gym server"
-        ran = dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=needs))
-    else:
-        ran = dict(running.check_package(task, found.format))
-    told = static_runs(GRADER_CODE[found.format](task))
-    return {name: record.joined(told.get(name, ())) for name, record in ran.items()}
+        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=needs))
+    return dict(running.check_package(task, found.format))
 
 
 def _looks(found: FoundEnv) -> Mapping[str, Callable[[AuditedTask], CheckRecord]]:

@@ -26,7 +26,6 @@ _SETUP = frozenset(
     """install ci sync add venv pip ensurepip update upgrade clean config --version -V init mod fetch download get
     clone""".split()
 )
-_WRAPPERS = frozenset("env timeout nice nohup sudo exec command time xargs".split())
 _SHOWERS = frozenset(("cp", "mv", "ln", "cat", "head", "tail", "jq", "install", "rsync"))
 
 
@@ -176,10 +175,3 @@ def shown_sources(one: PlacedCommand) -> list[str]:
     plain += [target.text for sign, target in one.command.redirects if sign == "<"]
     copies = one.program in ("cp", "mv", "ln", "install", "rsync")
     return plain[:-1] if copies else plain
-
-
-def unwrapped(words: list[str]) -> list[str]:
-    """The words from the program onwards, without `env`, `timeout 5` and similar wrappers."""
-    while len(words) > 1 and words[0] in _WRAPPERS:
-        words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
-    return words

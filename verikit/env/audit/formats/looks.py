@@ -43,16 +43,6 @@ from verikit.env.audit.task import AuditedTask
 Look = Callable[[AuditedTask], CheckRecord]
 _DECLARED = "declared outputs: only Harbor's tasks declare the files that are collected for their tests"
 
-_NETWORK = "a declared network: only Harbor's tasks declare one"
-
-
-GRADER_CODE: Mapping[str, Callable[[AuditedTask], PythonCode]] = {
-    "openenv": openenv_code,
-    "verifiers": code_of,
-    "nemo-gym": gym_code,
-}
-"""The Python files that grade."""
-
 
 def _needs(what: str, task: AuditedTask) -> CheckRecord:
     return CheckRecord("not_run", needs=what)
@@ -70,10 +60,6 @@ def _nothing_to_pin(task: AuditedTask) -> CheckRecord:
     return CheckRecord("pass", notes=("rows name no packages and no images",))
 
 
-def _offline(task: AuditedTask) -> CheckRecord:
-    return CheckRecord("pass", notes=("rows have no scripts",))
-
-
 def looks_of(found: FoundEnv) -> Mapping[str, Look]:
     """The checks of an environment that is not Harbor's."""
     if found.format != "rows":
@@ -85,7 +71,6 @@ def looks_of(found: FoundEnv) -> Mapping[str, Look]:
         "mode": partial(check_rows_mode, file=file, given=spec),
         "reach": partial(check_rows_reach, file=file),
         "pins": _nothing_to_pin,
-        "network": _offline,
         "judge": partial(check_rows_judge, file=file, given=spec),
         "alike": partial(check_rows_alike, file=file),
     }
@@ -98,7 +83,6 @@ _LOOKS: Mapping[str, Mapping[str, Look]] = {
         "mode": partial(_graded, openenv_code),
         "reach": check_openenv_reach,
         "pins": check_openenv_pins,
-        "network": partial(_needs, _NETWORK),
         "judge": partial(_judged, openenv_code),
         "alike": check_openenv_alike,
     },
@@ -108,7 +92,6 @@ _LOOKS: Mapping[str, Mapping[str, Look]] = {
         "mode": partial(_graded, code_of),
         "reach": check_verifiers_reach,
         "pins": check_verifiers_pins,
-        "network": partial(_needs, _NETWORK),
         "judge": partial(_judged, code_of),
         "alike": check_verifiers_alike,
     },
@@ -118,7 +101,6 @@ _LOOKS: Mapping[str, Mapping[str, Look]] = {
         "mode": partial(_graded, gym_code),
         "reach": check_gym_reach,
         "pins": check_gym_pins,
-        "network": partial(_needs, _NETWORK),
         "judge": check_gym_judge,
         "alike": check_gym_alike,
     },

@@ -61,11 +61,11 @@ def _server(task: AuditedTask, path: str, text: str, value: Any) -> Iterator[Env
     if not isinstance(value, Mapping):
         yield EnvFinding("wrong", "it is not a mapping", shown(path))
         return
-    for entry in entries_of(value):
+    for entry in _entries(value):
         yield from _entry(task, path, text, entry)
 
 
-def entries_of(value: Any) -> Iterator[Mapping[str, Any]]:
+def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
     """The settings of each server."""
     for key, held, _ in walked(value):
         if key == "resources_servers" and isinstance(held, Mapping):
@@ -193,9 +193,7 @@ def _splits(task: AuditedTask) -> dict[str, str]:
 def grader_code(task: AuditedTask) -> PythonCode:
     """The Python files that the entry points reach."""
     configs, _, _ = configs_of(task)
-    found = [
-        point for _, value in configs.values() for entry in entries_of(value) if (point := entry.get("entrypoint"))
-    ]
+    found = [point for _, value in configs.values() for entry in _entries(value) if (point := entry.get("entrypoint"))]
     return reached(code_of(task), {"app.py", *(one for one in found if isinstance(one, str))})
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import signal
+import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +33,8 @@ _PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.main())\n"
 """As its own command: the folder it starts in is not importable."""
 _INSIDE, _CTRF = Path(__file__).with_name("inside.py"), Path(__file__).with_name("ctrf.py")
 _PLUGIN = "verikit_ctrf"
+GROUP = "group"
+"""The file with the process group of the process that grades rows."""
 _LAST_S = 20.0
 """Seconds for the files, in addition to the script's."""
 
@@ -92,11 +98,23 @@ class TaskBox:
         self._tools, _ = tools_of("")
         self.helper = Helper(workers=1, memory_mb=None, preload=("verikit.env.audit.running.row_runs",))
         """Grades rows in a process that can be ended."""
+        self.scratch = tempfile.mkdtemp(prefix="verikit-audit-")
+        """The temporary folder of that process."""
 
     def close(self) -> None:
         """End every process."""
         self.helper.close()
+        self.end_grading()
+        shutil.rmtree(self.scratch, ignore_errors=True)
         self._box.close()
+
+    def end_grading(self) -> None:
+        """End what a grading started, after its own process ended."""
+        path = Path(self.scratch, GROUP)
+        with suppress(OSError, ValueError):  # there is no group, or no process left in it
+            group = int(path.read_text())
+            path.unlink()
+            os.killpg(group, signal.SIGKILL)
 
     def clock(self) -> bytes:
         """The library for the clock and for `/dev/fd`; empty if it can't be built here."""
@@ -117,6 +135,7 @@ class TaskBox:
         env: Mapping[str, str] | None = None,
         surroundings: RunSurroundings = RunSurroundings(),
         tops: Iterable[str] = (),
+        stdin: str = "",
     ) -> BoxRun:
         """Run a script in a tree of files.
 
@@ -131,6 +150,7 @@ class TaskBox:
             env: Variables of the task.
             surroundings: Seed, clock and other surroundings.
             tops: More folders at the root than `TOPS`.
+            stdin: A short text for the script.
         """
         if _is_large(files):
             return BoxRun("files", needs=f"at most {MAX_FILES} files and {MAX_BYTES >> 20} MiB")
@@ -145,6 +165,7 @@ class TaskBox:
             "links": links,
             "argv": argv,
             "cwd": cwd,
+            "stdin": stdin,
             "env": {**self._variables(surroundings, env or {}, library), "PWD": cwd},
             "wall": wall_s,
             "pack": list(pack),

@@ -79,9 +79,9 @@ def _run(order: dict[str, Any]) -> dict[str, Any]:
     begun = time.monotonic()
     why = "exit"
     os.chdir(order["cwd"])
-    nothing = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)]
+    begins = _stdin(order["stdin"])
     try:
-        child = os.posix_spawn(argv[0], argv, env, file_actions=nothing, setsigdef=_DEFAULT)
+        child = os.posix_spawn(argv[0], argv, env, file_actions=begins, setsigdef=_DEFAULT)
     except OSError as error:
         return {"why": "start", "exit": error.errno, "seconds": 0.0, "cpu": 0.0, "memory_mb": 0.0}
     ended = select.poll()
@@ -95,6 +95,16 @@ def _run(order: dict[str, Any]) -> dict[str, Any]:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
     return {"why": why, "exit": code, "seconds": seconds, "cpu": cpu, "memory_mb": memory}
+
+
+def _stdin(text: str) -> list[Any]:
+    """The script's input: a text that is short enough for a pipe, otherwise nothing."""
+    if not text:
+        return [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)]
+    given, told = os.pipe()
+    os.write(told, text.encode())
+    os.close(told)
+    return [(os.POSIX_SPAWN_DUP2, given, 0)]
 
 
 def _end_all() -> None:

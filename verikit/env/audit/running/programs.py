@@ -12,7 +12,7 @@ from itertools import pairwise
 from verikit.env.audit.running.box import has_program
 from verikit.env.audit.running.layout import missing_package, missing_program
 from verikit.env.audit.running.stand_ins import INSTALLERS, UV, WITH
-from verikit.env.audit.scripts import PlacedCommand, placed, unwrapped
+from verikit.env.audit.scripts import PlacedCommand, placed
 from verikit.verifiers.patch.runs import job_packages
 from verikit.verifiers.tools.shell import without_assignments
 
@@ -29,6 +29,7 @@ _INSTALLS = {
 }  # fmt: skip
 _FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([A-Za-z_][\w-]{0,60})[ \t]*(?:\(\)|\{)", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w.+-]{0,60}")
+_WRAPPERS = frozenset("env timeout nice nohup sudo exec command time xargs".split())
 _MAX_NODES = 100_000
 
 
@@ -44,7 +45,7 @@ def shell_needs(text: str) -> Iterator[str]:
 
 
 def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
-    words = unwrapped([word.text for word in without_assignments(one.command).words])
+    words = _unwrapped([word.text for word in without_assignments(one.command).words])
     name = words[0] if words else ""
     if name in own or name in _BUILTINS or not _NAME.fullmatch(name):
         return
@@ -55,6 +56,13 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
         yield f"the network, for {name}"
     elif not has_program(name) and not one.guards:
         yield f"the program {name}"
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """The words from the program onwards, without `env`, `timeout 5` and similar wrappers."""
+    while len(words) > 1 and words[0] in _WRAPPERS:
+        words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
+    return words
 
 
 def _installed_here(words: list[str]) -> list[str] | None:

@@ -314,7 +314,7 @@ class Rehearsal:
 
     def run(
         self, files: Files, script: str, layout: ImageLayout, cwd: str, role: str, surroundings: RunSurroundings,
-        env: Mapping[str, str],
+        env: Mapping[str, str], stdin: str = "",
     ) -> BoxRun:  # fmt: skip
         """Run a script of the agent's or the verifier's box.
 
@@ -337,6 +337,7 @@ class Rehearsal:
             env={**layout.env, **env},
             surroundings=surroundings,
             tops=list(tops),
+            stdin=stdin,
         )
 
     def variables(self, role: str) -> dict[str, str]:

@@ -12,12 +12,14 @@ import json
 import os
 import pickle
 import tarfile
+import tempfile
 import time
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from verikit.adapters.harbor import ORACLE, whole_tree
@@ -26,14 +28,23 @@ from verikit.adapters.reward import gold_of
 from verikit.base import Verifier
 from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec
 from verikit.env.audit.formats.spec_looks import specs_of
-from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
+from verikit.env.audit.running.box import (
+    GROUP,
+    MAX_BYTES,
+    MAX_FILES,
+    BoxFile,
+    BoxRun,
+    Files,
+    RunSurroundings,
+    TaskBox,
+)  # fmt: skip
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.layout import ImageLayout
 from verikit.env.audit.running.rehearsal import USUAL, GradedRun, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
-from verikit.errors import HelperTimeout, SchemaError, WorkspaceError
+from verikit.errors import HelperError, HelperTimeout, SchemaError, WorkspaceError
 from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
@@ -43,6 +54,8 @@ from verikit.workspaces.tree import Tree
 
 RUNS = 3
 """Further gradings of the same files."""
+MEMORY = 4 << 30
+"""Bytes of data of the process that grades, and of each program that it starts."""
 _LEFT = ("after", "after_tar", "packed_by", "trajectory")
 """Keys of a workspace that describe an agent's run, not the task."""
 _PART = TaskPart("", "", (), (), {}, True, ())
@@ -119,6 +132,8 @@ class RowRehearsal(Rehearsal):
         except SchemaError as error:
             raise WorkspaceError(str(error)) from None
         self = cls(task.env, _PART, box, limits, row=row, spec=task.spec)
+        if not _pickles(task.spec.verifier):
+            self.needs.append("a spec that another process can grade with (it can't be pickled), to limit its time")
         if task.spec.judges:
             self.needs.append("a spec without a judge, because the audit calls no judge")
         if reader := task.spec.of_reply:
@@ -191,10 +206,11 @@ class RowRehearsal(Rehearsal):
         start = time.monotonic()
         try:
             score = self._score(files)
-        except HelperTimeout:
-            # each other grading may take as long, so the row's other checks are not run
-            self.needs.append(f"more time: a grading took longer than {self.limits.seconds:g} s (--seconds)")
-            return GradedRun(WrittenReward(), BoxRun("wall", seconds=time.monotonic() - start), self.needs[-1])
+        except HelperError as error:
+            # each other grading may end likewise, so the row's other checks are not run
+            self.box.end_grading()
+            self.needs.append(_ended(error, self.limits.seconds))
+            return GradedRun(WrittenReward(), BoxRun("start", seconds=time.monotonic() - start), self.needs[-1])
         run = BoxRun("exit" if score.scored else "unscored", text=score.reason, seconds=time.monotonic() - start)
         missing = not score.scored and (score.status == "timeout" or not self._grades())
         return GradedRun(WrittenReward(score.value), run, f"a value ({score.reason[:200]})" if missing else "")
@@ -212,33 +228,51 @@ class RowRehearsal(Rehearsal):
         workspace = TaskWorkspace(left, os.path.join(self.task.root, *self.task.within))
         meta = {key: value for key, value in self.row.meta.items() if key not in (WORKSPACE, ORACLE, CHECKS)}
         sample = Sample(self.row.prompt, "", gold_of(self.row.answer), self.row.id, meta, workspace=workspace)
-        if not self._pickles():
-            return graded_here(self.spec.verifier, sample, self.spec.given)
         told = self.box.helper.call(
             "verikit.env.audit.running.row_runs:graded_row", self.spec.verifier, sample, self.spec.given,
-            timeout=self.limits.seconds,
+            self.box.scratch, timeout=self.limits.seconds,
         )  # fmt: skip
         return Score(told["value"], told["status"], told["reason"])
 
-    def _pickles(self) -> bool:
-        """Whether another process can grade. It is ended if it takes too long."""
-        try:
-            pickle.dumps(self.spec.verifier)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            return False
-        return True
+
+def _pickles(verifier: Verifier | None) -> bool:
+    """Whether another process can grade. It is ended if it takes too long."""
+    try:
+        pickle.dumps(verifier)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
-def graded_row(verifier: Verifier, sample: Sample, given: bool) -> dict[str, Any]:
-    """A score as plain data, computed in a helper process."""
-    score = graded_here(verifier, sample, given)
+def _ended(error: HelperError, seconds: float) -> str:
+    """What a grading would have needed to end by itself."""
+    if isinstance(error, HelperTimeout) and str(error) == "out of time":
+        return f"more time: a grading took longer than {seconds:g} s (--seconds)"
+    return f"a grading that ends here: {error}"[:300]
+
+
+def graded_row(verifier: Verifier, sample: Sample, given: bool, scratch: str) -> dict[str, Any]:
+    """A score as plain data, computed in a helper process.
+
+    Options of the row may be specs, and a spec of its author names no code.
+    """
+    _settle(scratch)
+    with nullcontext() if given else allowed(OWN):
+        score = verifier.score([sample])[0]
     return {"value": score.value, "status": score.status, "reason": score.reason}
 
 
-def graded_here(verifier: Verifier, sample: Sample, given: bool) -> Score:
-    """The score of a row. Options of the row may be specs, and a spec of its author names no code."""
-    with nullcontext() if given else allowed(OWN):
-        return verifier.score([sample])[0]
+def _settle(scratch: str) -> None:
+    """Give this process its group, its temporary folder and its memory, so that nothing of it outlives the audit."""
+    import resource
+
+    if tempfile.tempdir == scratch:
+        return
+    os.setpgid(0, 0)
+    Path(scratch, GROUP).write_text(str(os.getpid()))
+    tempfile.tempdir = os.environ["TMPDIR"] = scratch
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, most))  # a sandbox sets its own
 
 
 def _packed(files: Files, folders: list[str]) -> bytes:
@@ -260,7 +294,7 @@ def _packed(files: Files, folders: list[str]) -> bytes:
 
 def check_row_replay(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Grade the same files several times."""
-    found.notes.append("verikit grades in its own process: hash seed, day and number of CPUs were not changed")
+    found.notes.append("verikit grades with its own code: hash seed, day and number of CPUs were not changed")
     family = {"nop": rehearsal.before} | ({} if rehearsal.blocked() else {"oracle": rehearsal.solve().files})
     for name, after in family.items():
         first = rehearsal.grade(after, name=name)

@@ -12,7 +12,7 @@ from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
 from verikit.env.audit.running.findings import SOLUTION, TESTS, RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
-from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_replies
+from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_range, check_replies
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
 from verikit.env.audit.running.row_runs import RowRehearsal, RowTask, check_row_replay, undecided
@@ -42,13 +42,14 @@ LOOKS: Mapping[str, Look] = {
 ROW_LOOKS: Mapping[str, Look] = {
     **LOOKS,
     "replay": check_row_replay,
-    "portable": undecided("a grader that is started as a program: verikit grades rows in its own process"),
+    "portable": undecided("a grader of the task: verikit grades rows with its own code"),
     "resources": undecided("a declared time or memory, which rows don't have"),
 }
 """The running checks of rows."""
 PACKAGE_LOOKS: Mapping[str, Look] = {
     **{name: look for name, look in LOOKS.items() if name not in ("honest", "resources")},
     "oracle": check_replies,
+    "floor": check_range,
     "honest": undecided("outputs in several forms: a reply is compared as it is"),
     "resources": undecided("a declared time or memory, which these environments don't have"),
 }

@@ -12,6 +12,12 @@ RewardFunc = Callable[..., Any]
 State = dict[str, Any]
 
 
+def _for_form(func: RewardFunc) -> RewardFunc:
+    """A function that rewards the form of a reply, whatever the answer is."""
+    func.for_form = True  # type: ignore[attr-defined]
+    return func
+
+
 class PlainParser:
     """Reads the answer in a reply."""
 
@@ -34,7 +40,7 @@ class PlainParser:
 
     def get_format_reward_func(self) -> RewardFunc:
         """1 for any reply."""
-        return lambda completion, **more: 1.0
+        return _for_form(lambda completion, **more: 1.0)
 
 
 class ThinkParser(PlainParser):
@@ -51,7 +57,7 @@ class ThinkParser(PlainParser):
             text = self.get_assistant_messages(completion)[-1]["content"]
             return float(text.strip().startswith("<think>") and text.count("</think>") == 1)
 
-        return formed
+        return _for_form(formed)
 
 
 class MaybeThinkParser(ThinkParser):
@@ -102,7 +108,7 @@ class XMLParser(PlainParser):
             told = self.parse(completion if isinstance(completion, str) else completion[-1]["content"])
             return float(all(any(getattr(told, name) is not None for name in names) for names in self.fields))
 
-        return formed
+        return _for_form(formed)
 
 
 class SummedRubric:
@@ -134,6 +140,10 @@ class SummedRubric:
         told |= {"task": row.get("task", "default"), "completion": completion}
         told["state"] = {**told, "turn": 1, "responses": [], "trajectory": [], "input": row}
         return sum([weight * await _called(func, {**self.class_objects, **told}) for func, weight in self._graded()])
+
+    def weight_of_form(self) -> float:
+        """The weights of the functions for the form."""
+        return sum(max(weight, 0.0) for func, weight in self._graded() if getattr(func, "for_form", False))
 
     def _graded(self) -> list[tuple[RewardFunc, float]]:
         return [(func, weight) for func, weight in zip(self.funcs, self.weights, strict=True) if weight]

@@ -1,7 +1,8 @@
 """In the sandbox: import an environment's code and grade replies with it. The standard library and pydantic only.
 
-`job.json` next to this file has the format, the name and the mode. Results are files below `/logs/verifier`, which the
-audit reads as hostile. The frameworks are replaced by the modules in `stand/`.
+`job.json` next to this file has the format, the name and the mode. The result is a file below `/logs/verifier`, which
+the audit reads as hostile. It has the word from stdin, so a file that the environment wrote itself is not a result.
+The frameworks are replaced by the modules in `stand/`.
 """
 
 import asyncio
@@ -15,12 +16,21 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 HERE = Path("/tests")
 OUT = Path("/logs/verifier")
 FRAMEWORKS = ("verifiers", "datasets", "nemo_gym")
 Grade = Callable[[int, str], float]
+
+
+class PackageGrader(NamedTuple):
+    """An environment that can grade."""
+
+    rows: list[dict[str, Any]]
+    grade: Grade
+    of_form: float = 0.0
+    """The share of the reward that the framework's own functions give to the form of a reply."""
 
 
 class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -43,32 +53,43 @@ class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def main() -> None:
     """Do one job."""
+    word = sys.stdin.read()
     job = json.loads((HERE / "job.json").read_text())
     sys.path[:0] = [str(HERE / "stand"), *job["paths"]]
     for name in FRAMEWORKS:
         importlib.import_module(name).__path__ = []
     sys.meta_path.insert(0, OneModule())
     try:
-        rows, grade = FORMATS[job["format"]](job)
-        DONE[job["mode"]](job, rows, grade)
+        result = DONE[job["mode"]](job, FORMATS[job["format"]](job))
     except BaseException as error:  # noqa: BLE001 - whatever the environment's code raises
         traceback.print_exc()
-        (OUT / "broken.txt").write_text(f"{type(error).__name__}: {error}"[:400], errors="replace")
+        kind = "" if isinstance(error, NotImplementedError) else f"a grader that runs here: {type(error).__name__}, "
+        result = {"broken": f"{kind}{error}"[:400]}
+    (OUT / "result.json").write_text(json.dumps({"word": word, "result": result}, default=str))
 
 
-def of_verifiers(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
+def of_verifiers(job: dict[str, Any]) -> PackageGrader:
     """The rows of a package's environment, and its rubric."""
     frame = sys.modules["verifiers"]
     env = importlib.import_module(job["module"]).load_environment()
     if type(env) is not frame.SingleTurnEnv:
         raise NotImplementedError(f"an environment of one turn, not {type(env).__name__}")
+    if type(env.rubric) is not frame.SummedRubric:
+        raise NotImplementedError(f"a rubric of functions, not {type(env.rubric).__name__}")
+    total = sum(max(weight, 0.0) for weight in env.rubric.weights)
+    if not total:
+        raise NotImplementedError("a function with a weight above 0")
     rows = env.rows()[: job["rows"]]
-    weights = sum(max(weight, 0.0) for weight in env.rubric.weights) or 1.0
-    return rows, lambda number, reply: asyncio.run(env.rubric.reward(rows[number], reply)) / weights
+
+    def grade(number: int, reply: str) -> float:
+        reward: float = asyncio.run(env.rubric.reward(rows[number], reply))
+        return reward / total
+
+    return PackageGrader(rows, grade, env.rubric.weight_of_form() / total)
 
 
-def of_nemo_gym(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
-    """The example rows of a server, and its method `verify`."""
+def of_nemo_gym(job: dict[str, Any]) -> PackageGrader:
+    """The given rows of a server, and its method `verify`."""
     frame = sys.modules["nemo_gym"]
     module = importlib.import_module(job["module"])
     held = [
@@ -76,50 +97,48 @@ def of_nemo_gym(job: dict[str, Any]) -> tuple[list[dict[str, Any]], Grade]:
     ]
     (server,) = [one for one in held if one.__module__ == module.__name__]
     made = frame.served(server, job["settings"])
-    lines = Path(job["data"]).read_text().splitlines()[: job["rows"]]
-    rows = [json.loads(line) for line in lines if line.strip()]
+    rows = job["given"]
 
     def grade(number: int, reply: str) -> float:
         answer = made.verify(frame.verify_request(made.verify, rows[number], reply))
         return float((asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer).reward)
 
-    return rows, grade
+    return PackageGrader(rows, grade)
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:
     return await answer
 
 
-def list_rows(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) -> None:
-    """Write the rows."""
-    (OUT / "rows.json").write_text(json.dumps(rows, default=str))
+def list_rows(job: dict[str, Any], env: PackageGrader) -> Any:
+    """The rows."""
+    return env.rows
 
 
-def try_forms(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) -> None:
-    """Write the reward of each form of each row's expected value. A form that breaks the grader has none."""
+def try_forms(job: dict[str, Any], env: PackageGrader) -> Any:
+    """The reward of each form of each row's expected value. A form that breaks the grader has none."""
     found: list[list[float | None]] = []
     for number, forms in enumerate(job["forms"]):
         found.append([])
         for form in forms:
             try:
-                found[-1].append(grade(number, form))
+                found[-1].append(env.grade(number, form))
             except Exception:  # noqa: BLE001 - of the environment's code
                 found[-1].append(None)
-    (OUT / "forms.json").write_text(json.dumps(found))
+    return found
 
 
-def write_reward(job: dict[str, Any], rows: list[dict[str, Any]], grade: Grade) -> None:
-    """Write the mean of the rewards of the replies; a reward outside of 0 to 1 instead, if there is one."""
+def replies_graded(job: dict[str, Any], env: PackageGrader) -> Any:
+    """The rewards of the replies, and the share that is for their form."""
     rewards = []
     for at, number in enumerate(job["picked"]):
         reply = Path(job["replies"][at])
-        rewards.append(grade(number, reply.read_text(errors="replace") if reply.exists() else ""))
-    odd = [one for one in rewards if not -1e-6 <= one <= 1 + 1e-6]
-    (OUT / "graded.json").write_text(json.dumps({"reward": odd[0] if odd else sum(rewards) / len(rewards)}))
+        rewards.append(env.grade(number, reply.read_text(errors="replace") if reply.exists() else ""))
+    return {"rewards": rewards, "of_form": env.of_form}
 
 
 FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym}
-DONE = {"rows": list_rows, "forms": try_forms, "grade": write_reward}
+DONE = {"rows": list_rows, "forms": try_forms, "grade": replies_graded}
 
 if __name__ == "__main__":
     main()

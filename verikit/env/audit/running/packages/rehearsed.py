@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from verikit.env.audit.formats import nemo_gym
 from verikit.env.audit.formats.code import PythonCode, code_of
-from verikit.env.audit.formats.documents import inner, project
-from verikit.env.audit.formats.rows import prompt_of
+from verikit.env.audit.formats.documents import inner, project, walked
+from verikit.env.audit.formats.rows import json_rows, prompt_of
 from verikit.env.audit.formats.verifiers import LOADER
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.findings import SOLUTION, RunFindings
@@ -24,18 +26,20 @@ from verikit.env.audit.running.layout import ImageLayout
 from verikit.env.audit.running.literals import grader_literals
 from verikit.env.audit.running.packages.forms import reply_forms
 from verikit.env.audit.running.programs import python_needs
-from verikit.env.audit.running.rehearsal import USUAL, GradedRun, Rehearsal, RehearsalLimits
-from verikit.env.audit.running.reward import WrittenReward, read_reward
-from verikit.env.audit.running.solved import check_oracle
+from verikit.env.audit.running.rehearsal import USUAL, GradedRun, OutOfTime, Rehearsal, RehearsalLimits
+from verikit.env.audit.running.reward import WrittenReward
+from verikit.env.audit.running.solved import check_floor, check_oracle
 from verikit.env.audit.scripts import REWARDS
-from verikit.env.audit.task import AuditedTask, TaskPart
+from verikit.env.audit.task import MAX_TEXT, AuditedTask, TaskPart
 from verikit.platform.numbers import number
+from verikit.workspaces.names import shown
 
-FORMATS = ("verifiers", "nemo-gym")
+RESULT = f"{REWARDS}/result.json"
+ENTRY = "app.py"
 TRIED, GRADED = 8, 4
 """Rows whose expected values are tried, and rows that are graded."""
 PARTIAL = 0.2
-"""The largest reward of undone work that may be partial credit."""
+"""The largest reward of undone work that may be partial credit, if functions for the form don't give more."""
 MAX_TOLD = 4 << 20
 """Bytes of a list that the environment's code writes."""
 _HERE = Path(__file__).parent
@@ -55,6 +59,9 @@ class PackageRehearsal(Rehearsal):
     """The right replies."""
     unsolved: list[int] = field(default_factory=list)
     """Rows without a rewarded form, although most others have one."""
+    odd: list[float] = field(default_factory=list)
+    """Rewards of a verifiers package that are not from 0 to 1."""
+    _ending: str = "txt"
     _job: dict[str, Any] = field(default_factory=dict)
     _given: dict[str, BoxFile] = field(default_factory=dict)
 
@@ -63,21 +70,31 @@ class PackageRehearsal(Rehearsal):
         """Read an environment, list its rows in the sandbox, and look for replies that it rewards."""
         self = cls(task, _PART, box, limits)
         self.begin()
+        folder = f"{_ENV}/package" if form == "verifiers" else f"{_ENV}/resources_servers/{_name(task)}"
+        if missing := _too_large(task):
+            self.needs.append(missing)
+            return self
         code = code_of(task) if form == "verifiers" else nemo_gym.grader_code(task)
-        self._job = _job(task, form, code)
-        self._given = _given(task, self._job.pop("folder"))
+        self._job, missing = _package(task, code, folder) if form == "verifiers" else _server(task, code, folder)
         local = frozenset(name.removesuffix(".py") for path in task.files() for name in path.split("/"))
         local |= {"verifiers", "datasets", "nemo_gym", "resources_servers"}
-        for path in code.trees:
-            self.needs += python_needs(task.text(path) or "", local)
-        if not self._given or "module" not in self._job:
-            self.needs.append(f"a module with {LOADER}, or app.py, and at most {MAX_FILES} files")
+        texts = {path: task.text(path) or "" for path in code.trees}
+        self.needs += [missing] if missing else [one for text in texts.values() for one in python_needs(text, local)]
+        # a program that ends early passes many graders, which is no fault of their own
+        self._ending = "py" if any("subprocess" in text for text in texts.values()) else "txt"
         if not self.needs:
-            self._find_rows()
+            self._given = _given(task, folder)
+            try:
+                self._find_rows()
+            except OutOfTime:
+                self.needs.append("more seconds (--seconds)")
         return self
 
     def _find_rows(self) -> None:
         told = self._told("rows")
+        if self.needs:
+            return
+        told = self._job.get("given", told)
         self.rows = [one for one in told if isinstance(one, dict)][:TRIED] if isinstance(told, list) else []
         if not self.rows:
             self.needs.append("rows in the folder")
@@ -92,39 +109,58 @@ class PackageRehearsal(Rehearsal):
             self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
 
     def _reply(self, at: int) -> str:
-        """The file of a reply. A program that ends early passes many graders, which is no fault of their own."""
-        code = any("subprocess" in (self.task.text(path) or "") for path in self.task.files() if path.endswith(".py"))
-        return f"/app/reply-{at + 1}.{'py' if code else 'txt'}"
+        """The file of a reply."""
+        return f"/app/reply-{at + 1}.{self._ending}"
 
     def _best_forms(self) -> list[str]:
         """The reply of each row that has the full reward; empty if there is none."""
         forms = [reply_forms(row) for row in self.rows]
         rewards = self._told("forms", forms=forms)
-        self.needs.clear()  # of forms that broke the grader
+        self.solution_needs += self.needs
+        self.needs.clear()  # a form ended the grader, which other replies may not do
         return [_best(*pair) for pair in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)]
 
     def _told(self, mode: str, **more: Any) -> Any:
-        """The list that one run writes."""
-        run = self._run(mode, {}, USUAL, **more)
-        found = run.files.get(f"{REWARDS}/{mode}.json")
-        if found is None or found.link or len(found.content) > MAX_TOLD:
-            self.needs.append(_broken(run))
-            return None
-        try:
-            return json.loads(found.content)
-        except (ValueError, RecursionError):
-            self.needs.append("a list of the environment's rows")
-            return None
+        """The result of a run. Without one, its reason is among the needs."""
+        _, result, missing = self._run(mode, {}, USUAL, **more)
+        self.needs += [missing] if missing else []
+        return result
 
-    def _run(self, mode: str, after: Files, around: RunSurroundings, **more: Any) -> BoxRun:
+    def _run(self, mode: str, after: Files, around: RunSurroundings, **more: Any) -> tuple[BoxRun, Any, str]:
+        """A run, its result, and what it needs if it has none."""
         job = {**self._job, "mode": mode, "rows": TRIED, "picked": self.picked, "replies": self.declared(), **more}
-        files = {**self._given, **after, "/tests/job.json": BoxFile(json.dumps(job).encode())}
-        return self.run(files, "/tests/test.sh", ImageLayout(), self._job["cwd"], "verifier", around, {})
+        told = json.dumps(job, default=str, skipkeys=True).encode()
+        files = {**self._given, **after, "/tests/job.json": BoxFile(told)}
+        word = token_hex(16)
+        run = self.run(files, "/tests/test.sh", ImageLayout(), self._job["folder"], "verifier", around, {}, word)
+        return run, *self._result(run, word)
+
+    def _result(self, run: BoxRun, word: str) -> tuple[Any, str]:
+        found = run.files.get(RESULT)
+        if found is None or found.link or len(found.content) > MAX_TOLD:
+            return None, self._ended(run)
+        try:
+            told = json.loads(found.content)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict) or told.get("word") != word:
+            return None, "a grader that writes no file of this audit"
+        result = told.get("result")
+        if isinstance(result, dict) and "broken" in result:
+            return None, str(result["broken"])[:200]
+        return result, ""
+
+    def _ended(self, run: BoxRun) -> str:
+        """Why a run of the environment's code has no result."""
+        if run.needs or run.why != "exit":
+            return run.needs or self.limit_met(run, "verifier")
+        last = run.text.strip()[-160:]
+        return f"a grader that returns: its process ended with exit code {run.code}{f' ({last})' if last else ''}"
 
     @property
     def prompt(self) -> str:
-        """The prompt of the first row that is graded."""
-        return prompt_of(self.rows[self.picked[0]]) if self.picked else ""
+        """What the user asks in the first row that is graded."""
+        return _asked(self.rows[self.picked[0]]) if self.picked else ""
 
     @property
     def workdir(self) -> str:
@@ -168,12 +204,23 @@ class PackageRehearsal(Rehearsal):
     def _grade(self, files: Files, surroundings: RunSurroundings) -> GradedRun:
         if self.needs:
             return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
-        run = self._run("grade", self.collected(files), surroundings)
-        # programs of a reply may write the usual names, which a framework would not read
-        graded = {f"{REWARDS}/reward.json": one for path, one in run.files.items() if path == f"{REWARDS}/graded.json"}
-        reward = WrittenReward() if run.why == "files" else read_reward(graded)
-        none = reward.value is None and not reward.problem
-        return GradedRun(reward, run, _broken(run) if none else "", PARTIAL)
+        run, result, missing = self._run("grade", self.collected(files), surroundings)
+        if missing or not isinstance(result, dict):
+            return GradedRun(WrittenReward(), run, missing or "a list of rewards")
+        of_form = number(result.get("of_form")) or 0.0
+        return GradedRun(self._mean(result.get("rewards")), run, "", max(PARTIAL, of_form))
+
+    def _mean(self, told: Any) -> WrittenReward:
+        """The mean of rewards. One that is not from 0 to 1 stands for all, unless the framework allows it."""
+        rewards = [number(one) for one in told] if isinstance(told, list) else []
+        values = [one for one in rewards if one is not None]
+        if not values or len(values) < len(rewards):
+            return WrittenReward(problem="a reward is not a finite number")
+        odd = [one for one in values if not -1e-6 <= one <= 1 + 1e-6]
+        if odd and self._job["format"] != "verifiers":
+            return WrittenReward(odd[0])
+        self.odd += odd
+        return WrittenReward(sum(min(max(one, 0.0), 1.0) for one in values) / len(values))
 
 
 def check_replies(rehearsal: Rehearsal, found: RunFindings) -> None:
@@ -186,11 +233,12 @@ def check_replies(rehearsal: Rehearsal, found: RunFindings) -> None:
             found.add("unsolved", f"row {at + 1}: the expected value has no form with the full reward", SOLUTION)
 
 
-def _broken(run: BoxRun) -> str:
-    """Why a run of the environment's code has no result."""
-    told = run.files.get(f"{REWARDS}/broken.txt")
-    text = told.content.decode("utf-8", "replace") if told and not told.link else run.text.strip()[-200:]
-    return run.needs or f"a grader that runs here ({text[:200] or run.why})"
+def check_range(rehearsal: Rehearsal, found: RunFindings) -> None:
+    """As `floor`. Rewards of verifiers may have any range."""
+    assert isinstance(rehearsal, PackageRehearsal)
+    check_floor(rehearsal, found)
+    if rehearsal.odd:
+        found.notes.append(f"a reward is {rehearsal.odd[0]:g}: rewards below 0 count as 0, and above 1 as 1")
 
 
 def _best(forms: list[str], rewards: Any) -> str:
@@ -199,25 +247,64 @@ def _best(forms: list[str], rewards: Any) -> str:
     return next((form for form, one in zip(forms, told, strict=False) if (number(one) or 0.0) >= 1 - 1e-3), "")
 
 
-def _job(task: AuditedTask, form: str, code: PythonCode) -> dict[str, Any]:
-    """The description of the environment for the sandbox."""
-    if form == "verifiers":
-        found = {"format": form, "folder": f"{_ENV}/package", "cwd": f"{_ENV}/package"}
-        found["paths"] = [f"{_ENV}/package", f"{_ENV}/package/src", _ENV]  # type: ignore[assignment]
-        return {**found, **({"module": module} if (module := _loader(task, code)) else {})}
-    name = task.within[-1] if task.within else os.path.basename(os.path.abspath(task.root))
-    folder = f"{_ENV}/resources_servers/{name}"
-    entry = next(iter(_settings(task)), {})
-    told = {"format": form, "folder": folder, "cwd": folder, "paths": [folder, _ENV], "settings": entry}
-    data = nemo_gym.EXAMPLE
-    ready = "app.py" in code.trees and data in task.tree.manifest and name.isidentifier()
-    return {**told, "data": f"{folder}/{data}", **({"module": f"resources_servers.{name}.app"} if ready else {})}
+def _name(task: AuditedTask) -> str:
+    """The name of the folder."""
+    return task.within[-1] if task.within else os.path.basename(os.path.abspath(task.root))
 
 
-def _settings(task: AuditedTask) -> Iterator[dict[str, Any]]:
+def _too_large(task: AuditedTask) -> str:
+    """Why the files don't fit in a box; empty if they do. None of them is read."""
+    sizes = [task.tree.manifest[path].size for path in _own_files(task)]
+    if len(sizes) > MAX_FILES - 20 or sum(sizes) > MAX_BYTES // 2:
+        return f"at most {MAX_FILES - 20} files and {MAX_BYTES >> 21} MiB"
+    return f"files of at most {MAX_TEXT >> 20} MiB" if any(size > MAX_TEXT for size in sizes) else ""
+
+
+def _own_files(task: AuditedTask) -> list[str]:
+    return [path for path in task.files() if not path.startswith((".git/", "outputs/"))]
+
+
+def _package(task: AuditedTask, code: PythonCode, folder: str) -> tuple[dict[str, Any], str]:
+    """The description of a verifiers package for the sandbox, and what it lacks."""
+    module = _loader(task, code)
+    told = {"format": "verifiers", "folder": folder, "paths": [folder, f"{folder}/src", _ENV], "module": module}
+    return told, "" if module else f"a module with {LOADER}"
+
+
+def _server(task: AuditedTask, code: PythonCode, folder: str) -> tuple[dict[str, Any], str]:
+    """The same for a NeMo-Gym server. Its rows are read here, so its code can't change them."""
+    name, settings = _name(task), _settings(task)
+    told = {"format": "nemo-gym", "folder": folder, "paths": [folder, _ENV], "module": f"resources_servers.{name}.app"}
+    entry = settings.get("entrypoint", ENTRY)
+    if not name.isidentifier():
+        return told, f"a folder that Python can import, not {shown(name)}"
+    if entry != ENTRY:
+        return told, f"the entry point {ENTRY}, not {shown(str(entry)[:80])}"
+    if ENTRY not in code.trees:
+        return told, f"a file {ENTRY} that can be parsed"
+    lines = json_rows(task, nemo_gym.EXAMPLE) if nemo_gym.EXAMPLE in task.tree.manifest else ()
+    rows = list(islice((row for _, row in lines if isinstance(row, dict)), TRIED))
+    return {**told, "settings": settings, "given": rows}, "" if rows else f"rows in {nemo_gym.EXAMPLE}"
+
+
+def _settings(task: AuditedTask) -> Mapping[str, Any]:
+    """The settings of the server by its name."""
     configs, _, _ = nemo_gym.configs_of(task)
     for _, value in configs.values():
-        yield from ({str(key): held for key, held in one.items()} for one in nemo_gym.entries_of(value))
+        for key, held, _ in walked(value):
+            entry = held.get(_name(task)) if key == "resources_servers" and isinstance(held, Mapping) else None
+            if isinstance(entry, Mapping):
+                return {str(name): one for name, one in entry.items()}
+    return {}
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    """The messages of the user. Other messages may show the form of a reply."""
+    params = row.get("responses_create_params")
+    told = params.get("input") if isinstance(params, Mapping) else row.get("prompt")
+    if isinstance(told, list):
+        told = [one for one in told if isinstance(one, Mapping) and one.get("role") == "user"]
+    return prompt_of({"prompt": told})
 
 
 def _loader(task: AuditedTask, code: PythonCode) -> str:
@@ -233,14 +320,9 @@ def _loader(task: AuditedTask, code: PythonCode) -> str:
 
 
 def _given(task: AuditedTask, folder: str) -> dict[str, BoxFile]:
-    """The files of the box: the environment's, the stand-ins and the program that grades. Empty if too many."""
-    found: dict[str, BoxFile] = {}
-    for path in task.files():
-        content = None if path.startswith((".git/", "outputs/")) else task.data(path)
-        if content is not None:
-            found[f"{folder}/{path}"] = BoxFile(content)
-    if len(found) > MAX_FILES - 20 or sum(len(one.content) for one in found.values()) > MAX_BYTES // 2:
-        return {}
+    """The files of the box: the environment's, the stand-ins and the program that grades."""
+    contents = {path: task.data(path) for path in _own_files(task)}
+    found = {f"{folder}/{path}": BoxFile(content) for path, content in contents.items() if content is not None}
     for name in ("verifiers", "datasets", "nemo_gym"):
         found[f"/tests/stand/{name}.py"] = BoxFile((_HERE / f"as_{name}.py").read_bytes())
     found["/tests/boxed.py"] = BoxFile((_HERE / "boxed.py").read_bytes())
