@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from verikit.batches import take
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.evidence.shown import NotShown, fence, fenced, visible_to_judge
 from verikit.judges.evidence.special_tokens import Clear
+from verikit.platform.batches import take
 from verikit.replies.split import CUT
 from verikit.types import Message
 

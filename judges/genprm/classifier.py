@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, get_args
 
-from verikit.batches import take
 from verikit.engines import Request
 from verikit.engines.prompts import prompt_ids
 from verikit.errors import ConfigError
 from verikit.judges.genprm.review import Solution
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.heads import EncodedText, context_of, forward, load_head
+from verikit.platform.batches import take
 from verikit.types import Message, Sample, Score
 
 Kind = Literal["token", "sequence", "tag"]

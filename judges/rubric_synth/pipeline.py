@@ -20,13 +20,13 @@ from statistics import fmean
 from typing import Any
 
 from verikit.base import Verifier
-from verikit.batches import take
 from verikit.engines import Engine, Request
 from verikit.errors import UsageError, raise_if_gone
 from verikit.judges.match.labels import Key, Label
 from verikit.judges.rubric.verifier import Rubric
 from verikit.judges.rubric_synth.proposals import LabelledCandidates, most_proposed, proposal_request, read_criteria
 from verikit.judges.rubric_synth.separation import JudgedCandidates, fit_weights, ranking_accuracy, separations
+from verikit.platform.batches import take
 from verikit.scoring.folder import Folder
 from verikit.scoring.stages import begin, run_stage
 from verikit.stats.intervals import mean_interval

@@ -8,11 +8,11 @@ from contextlib import closing
 from dataclasses import replace
 
 from verikit.base import Verifier, walk
-from verikit.batches import take
 from verikit.engines.types import Engine, Generation
 from verikit.errors import UsageError
 from verikit.guided.search import PromptSearch, SearchedRow
 from verikit.guided.strategy import SearchStrategy
+from verikit.platform.batches import take
 from verikit.sampling.core import Keep, Kept, keep_none, none_kept
 from verikit.sampling.lanes import EngineHealth, Lanes, Wave, settle
 from verikit.sampling.settings import SamplingSettings

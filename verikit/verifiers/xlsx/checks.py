@@ -371,7 +371,11 @@ def _all_change(
     if len(known) < len(cases) or any(one.error for case in known for one in case.values()):
         return False
     values = [[case[key] for case in known] for key in computed] + [[one for one in right if one is not None]]
-    return all(any(not same(one, found[0]) for one in found) for found in values)
+    return all(_changes(found, same) for found in values)
+
+
+def _changes(found: Sequence[Found], same: engines.Same) -> bool:
+    return any(not same(one, found[0]) for one in found)
 
 
 def areas_of(formula: str, name: str) -> list[str]:

@@ -98,12 +98,15 @@ def _columns_reworded(
 ) -> dict[str, Content]:
     """Other strings in columns of which the result shows one. Columns that a lookup searches stay."""
     columns: dict[tuple[str, int], dict[str, str]] = {}
-    for key, value in ((key, value) for cells in tables for key, value in cells):
+    for key, value in (cell for cells in tables for cell in cells):
         if isinstance(value, str) and value:
             columns.setdefault((key.partition("!")[0], _place(key)[1]), {})[key] = value
-    return {key: _other_text(value, random) for entries in columns.values()
-            if any(value in shown for value in entries.values()) and not set(entries.values()) & set(texts.values())
-            for key, value in entries.items()}  # fmt: skip
+    shown_columns = [one for one in columns.values() if _is_shown(set(one.values()), set(texts.values()), shown)]
+    return {key: _other_text(value, random) for entries in shown_columns for key, value in entries.items()}
+
+
+def _is_shown(entries: set[str], searched: set[str], shown: str) -> bool:
+    return any(value in shown for value in entries) and not entries & searched
 
 
 def _reworded(

@@ -82,8 +82,7 @@ def of_verifiers(job: dict[str, Any]) -> PackageGrader:
     rows = env.rows()[: job["rows"]]
 
     def grade(number: int, reply: str) -> float:
-        reward: float = asyncio.run(env.rubric.reward(rows[number], reply))
-        return reward / total
+        return float(asyncio.run(env.rubric.reward(rows[number], reply)) / total)
 
     return PackageGrader(rows, grade, env.rubric.weight_of_form() / total)
 
