@@ -19,6 +19,9 @@ from verikit.trainers.run import METRICS, is_begun, read_log, read_settings
 from verikit.trainers.session import changed_settings, option_in, run_training
 from verikit.trainers.view import summary
 
+VLLM_RANKS = (8, 16, 32, 64, 128, 256)
+"""Values of vLLM's --max-lora-rank, whose default refuses adapters above 16."""
+
 
 @click.command(cls=GroupedCommand)
 @click.argument("config", required=False, metavar="CONFIG|NAME")
@@ -133,6 +136,8 @@ def export(run: Path, out: Path, step: int | None, best: bool, recipe: str, adap
         name = export_run(run, read_settings(run), out, step, adapter=adapter, best=best)
     click.echo(f"{name} -> {out}", err=True)
     if adapter:
-        next_step("vllm", "serve", "BASE", "--enable-lora", "--lora-modules", f"mine={out}")
+        rank = read_settings(run).precision.lora_rank
+        most = next((each for each in VLLM_RANKS if each >= rank), rank)
+        next_step("vllm", "serve", "BASE", "--enable-lora", "--max-lora-rank", most, "--lora-modules", f"mine={out}")
     else:
         next_step("verikit", "sample", f"hf:{out}", "FILE")

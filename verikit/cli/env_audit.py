@@ -150,14 +150,17 @@ def audit_(
     if out:  # at the end, because --html and --junit may write into the folder
         seal_audit(out, folder, sums.digest, sign, [page for page in (html, junit) if page])
     if not (quiet or as_json):
-        _suggest(folder, sums)
+        _suggest(folder, sums, run=run)
     return code
 
 
-def _suggest(folder: str, sums: AuditSums) -> None:
-    if not sums.failing:
-        settled = not sums.unsettled["error"]
-        next_note("nothing to do: no check fails" if settled else "correct the tasks that could not be checked")
+def _suggest(folder: str, sums: AuditSums, *, run: bool) -> None:
+    if sums.unsettled["error"] and not sums.failing:
+        next_note("correct the tasks that could not be checked")
+    elif run and sums.statuses["oracle"]["not_run"] and not sums.failing:
+        next_note("no check fails. The report names what the checks that were not run need")
+    elif not sums.failing:
+        next_note("nothing to do: no check fails")
     elif _fixable(folder, sums):
         next_step("verikit", "env", "fix", folder, "-o", "fix.patch")
     else:

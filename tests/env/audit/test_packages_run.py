@@ -119,14 +119,26 @@ def test_a_row_with_a_wrong_expected_value_is_found_among_right_ones(tmp_path, r
         ("weights=[1.0, 0.2]", "weights=[0.0, 0.0]", "a function with a weight above 0"),
         ("ROWS = [", f"{FORGED}ROWS = [", "a grader that writes no file of this audit"),
         ("ROWS = [", "import os\nos._exit(3)\nROWS = [", "its process ended with exit code 3"),
+        ("    parser = vf", "    import random\n    random.shuffle(ROWS)\n    parser = vf", "the same rows each time"),
     ],
 )
 def test_an_environment_that_cant_run_here_is_not_run_with_what_it_needs(tmp_path, running, old, new, needs):
     folder = package(tmp_path)
     change(folder, "twelves.py", old, new)
     rehearsal = rehearsed(running, folder, "verifiers")
-    assert needs in " ".join(rehearsal.needs)
+    assert needs in " ".join([*rehearsal.needs, *rehearsal.solution_needs])
     assert kinds(check_nop, rehearsal) == set()
+
+
+@pytest.mark.slow(seconds=4)
+def test_an_option_of_the_prompt_that_is_right_for_one_row_is_not_undone_work(tmp_path, running):
+    folder = package(tmp_path)
+    change(folder, "twelves.py", "times {n}?", "times {n}? It is 36, 48, 60, 72 or 84.")
+    change(
+        folder, "twelves.py", "parser.parse_answer(completion) == answer", "completion.split()[-1].strip('.') == answer"
+    )
+    change(folder, "twelves.py", "[1.0, 0.2]", "[1.0, 0.0]")
+    assert kinds(check_nop, rehearsed(running, folder, "verifiers")) == set()
 
 
 @pytest.mark.slow(seconds=4)

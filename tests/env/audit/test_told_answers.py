@@ -29,6 +29,7 @@ PAIRS = (
         ("Which bridge of the town is the oldest?", "the north bridge", {"alike.duplicate"}),
         ("Which bridge of the town is the oldest?", "another bridge", set()),
         ("Which bridge of the town is the longest?", "the north bridge", set()),
+        ("After some thought, the answer is 1716", "1716", set()),  # no question: a table of something else
         ("Who led the choir? Answer: Ottilie Vandermeer-Quist", "Ottilie Vandermeer-Quist", {"reach.prompt"}),
     ],
 )
@@ -51,6 +52,27 @@ def test_reset_shows_the_column_that_step_compares(tmp_path, shown, found):
         "        return ShopObservation(question='', reward=1.0 if right else 0.0)\n",
     )  # fmt: skip
     assert {one for one in kinds(folder) if one.startswith("reach")} == found
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "message in self.row['options']",
+        "message == self.row['options'][self.row['right']]",
+        "message != self.row['options']",
+    ],
+)
+def test_options_that_the_agent_sees_are_no_answer(tmp_path, test):
+    folder = make("openenv", tmp_path, 0)
+    put(
+        folder, SERVER,
+        "from models import ShopAction, ShopObservation\n\n\nclass ShopEnvironment:\n"
+        "    def reset(self, seed=None):\n"
+        "        return ShopObservation(question=self.row['text'], hint=self.row['options'])\n\n"
+        "    def step(self, action):\n"
+        f"        return ShopObservation(question='', reward=1.0 if action.{test} else 0.0)\n",
+    )  # fmt: skip
+    assert not {one for one in kinds(folder) if one.startswith("reach")}
 
 
 def test_files_of_a_server_are_splits_by_their_names(tmp_path):

@@ -195,9 +195,14 @@ def _pair(node: ast.expr) -> dict[str, Any]:
     """A question with its answer as a tuple or list of two constants; empty for anything else."""
     told = node.elts if isinstance(node, ast.Tuple | ast.List) else []
     values = [one.value for one in told if isinstance(one, ast.Constant)]
-    if len(values) != 2 or len(told) != 2 or not isinstance(values[0], str) or len(values[0].split()) < MIN_WORDS:
+    if len(values) != 2 or len(told) != 2 or not _is_question(values[0]):
         return {}
     return {"question": values[0], "answer": values[1]}
+
+
+def _is_question(value: object) -> bool:
+    """Whether a constant asks something. Pairs of other texts occur in tables that are no rows."""
+    return isinstance(value, str) and "?" in value and len(value.split()) >= MIN_WORDS
 
 
 def _mapping(node: ast.expr) -> dict[str, Any]:

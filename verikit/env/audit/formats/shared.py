@@ -172,11 +172,21 @@ def _answer_column(call: ast.Call, compared: set[str]) -> ast.Subscript | None:
 
 
 def _compared(function: Function, values: ModelValues) -> Iterator[ast.expr]:
-    """Columns that a function compares with a value of the model's."""
+    """Columns that a function requires to equal a value of the model's. `in` and `!=` may use what an agent may see."""
     for node in own_nodes(function):
-        sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if not isinstance(node, ast.Compare) or not all(isinstance(each, ast.Eq) for each in node.ops):
+            continue
+        sides = [node.left, *node.comparators]
         if any(values.has(side, function) for side in sides):
-            yield from (one for side in sides for one in ast.walk(side) if _is_column(one))
+            for side in sides:
+                yield from _outermost_columns(side)
+
+
+def _outermost_columns(side: ast.expr) -> Iterator[ast.expr]:
+    """Columns of an expression that are in no other: of `row["options"][row["answer"]]` not the options."""
+    columns = [one for one in ast.walk(side) if isinstance(one, ast.Subscript)]
+    inside = {id(part) for column in columns for part in ast.walk(column.value)}
+    yield from (one for one in columns if _is_column(one) and id(one) not in inside)
 
 
 def _is_column(node: ast.AST) -> TypeGuard[ast.Subscript]:

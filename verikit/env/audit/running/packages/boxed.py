@@ -68,6 +68,11 @@ def main() -> None:
     (OUT / "result.json").write_text(json.dumps({"word": word, "result": result}, default=str))
 
 
+def _tasks(rows: list[dict[str, Any]]) -> Any:
+    """What is asked and expected, as the audit gets it."""
+    return json.loads(json.dumps([(row.get("prompt"), row.get("answer")) for row in rows], default=str))
+
+
 def of_verifiers(job: dict[str, Any]) -> PackageGrader:
     """The rows of a package's environment, and its rubric."""
     frame = sys.modules["verifiers"]
@@ -80,6 +85,8 @@ def of_verifiers(job: dict[str, Any]) -> PackageGrader:
     if not total:
         raise NotImplementedError("a function with a weight above 0")
     rows = env.rows()[: job["rows"]]
+    if "listed" in job and _tasks(rows) != _tasks(job["listed"]):
+        raise NotImplementedError("the same rows each time the package is loaded")
 
     def grade(number: int, reply: str) -> float:
         return float(asyncio.run(env.rubric.reward(rows[number], reply)) / total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +19,7 @@ from typing import Any
 from verikit.env.audit.formats import nemo_gym
 from verikit.env.audit.formats.code import PythonCode, code_of
 from verikit.env.audit.formats.documents import inner, project, walked
-from verikit.env.audit.formats.rows import json_rows, prompt_of
+from verikit.env.audit.formats.rows import golds_of_row, json_rows, prompt_of
 from verikit.env.audit.formats.verifiers import LOADER
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.findings import SOLUTION, RunFindings
@@ -99,6 +100,7 @@ class PackageRehearsal(Rehearsal):
         if not self.rows:
             self.needs.append("rows in the folder")
             return
+        self._job["listed"] = self.rows
         best = self._best_forms()
         solved = [at for at, one in enumerate(best) if one]
         self.picked = (solved or list(range(len(self.rows))))[:GRADED]
@@ -208,7 +210,16 @@ class PackageRehearsal(Rehearsal):
         if missing or not isinstance(result, dict):
             return GradedRun(WrittenReward(), run, missing or "a list of rewards")
         of_form = number(result.get("of_form")) or 0.0
-        return GradedRun(self._mean(result.get("rewards")), run, "", max(PARTIAL, of_form))
+        floor = max(PARTIAL, of_form, self._share_of_one_reply(files))
+        return GradedRun(self._mean(result.get("rewards")), run, "", floor)
+
+    def _share_of_one_reply(self, files: Files) -> float:
+        """The share of rows that the same reply to all may answer by chance, such as the last option of the prompt."""
+        replies = {one.content for one in self.collected(files).values()}
+        if len(replies) != 1 or replies == {b""}:
+            return 0.0
+        golds = Counter(tuple(golds_of_row(self.rows[row])) for row in self.picked)
+        return max(golds.values()) / len(self.picked)
 
     def _mean(self, told: Any) -> WrittenReward:
         """The mean of rewards. One that is not from 0 to 1 stands for all, unless the framework allows it."""
