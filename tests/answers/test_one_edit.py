@@ -166,7 +166,8 @@ EQUAL = [
     ("4:30 p.m.", "The answer is 4:30 p.m. and not 5."), ("5", "Step 1 - $5$"),
     ("5 km", "It is 5 km north of the town."),
     # a conclusion, and a unit after a number that is no digit
-    ("128", "Therefore, x = 128."), ("-7", "Portanto, x = -7."), ("7", "所以x=7。"),
+    ("33_4", "Doubling 11_4, we get 33"), ("30_4", "If you convert 12_4, you get 30."),
+    ("128", "Therefore, x = 128."), ("42", "So 42, not 7"), ("-7", "Portanto, x = -7."), ("7", "所以x=7。"),
     ("5", "一共有5个半圆。"), ("5", "他工作了5天半工半读。"),
     # yes with its reasons
     ("Yes", "Yes. No counterexample exists."),
@@ -183,6 +184,17 @@ def test_an_edit_that_changes_the_value_is_refused(gold, answer):
 @pytest.mark.parametrize(("gold", "answer"), EQUAL)
 def test_an_edit_that_keeps_the_value_is_right(gold, answer):
     assert verify(answer, gold).equal
+
+
+DENIED = [
+    "So, x = 42 rejected", "So x = 42 invalid", "So, x = 42 excluded", "Daher 42 nicht.", "Yani 42 değil.",
+    "Daher x=42 ist falsch",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", DENIED)
+def test_a_conclusion_that_denies_the_value_is_no_label(answer):
+    assert not verify(answer, "42").equal
 
 
 LIMITS = [

@@ -44,8 +44,19 @@ def test_a_constant_input_does_not_excuse_a_constant_result():
 def test_errors_of_inputs_are_errors_and_not_blanks():
     keyed = {f"D{row}": f"=IF(B1=4,{right},1/0)" for row, right in ((1, 200), (2, 122), (3, 100))}
     assert value(keyed | {"D4": "=IF(B1=4,422,0)"}, SUM) == 0.0
-    guarded = {"D4": "=IFERROR(SUM(D1:D3),0)"}
-    assert value({"D1": "=1/0", "D2": 5, "D3": 6} | guarded, guarded) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("total", "right"), [("=NA()", "=SUM(D1:D3)"), ("=1/0", "=SUM(D1:D3)"), ("=IFERROR(SUM(D1:D3),0)",) * 2]
+)
+def test_a_value_that_errors_keep_the_same_cant_be_told_from_a_constant(total, right):
+    assert value({"D1": "=1/0", "D2": 5, "D3": 6, "D4": total}, {"D4": right}) is None
+
+
+def test_an_error_that_only_a_hidden_input_causes_does_not_count():
+    quotient = {"D1": "=C1/B1", "D2": 5, "D3": 6}
+    assert value(quotient | {"D4": "=IFERROR(SUM(D1:D3),0)"}, SUM) == 1.0
+    assert value(quotient | {"D4": "=23.5+0*D1"}, SUM) == 0.0
 
 
 def test_inputs_that_balance_each_other_do_not_excuse_a_constant_result():

@@ -15,10 +15,14 @@ MAX_LINE = 1_000
 """Maximum number of characters of a stated answer or last line."""
 _LABEL = re.compile(
     r"^(?:[^\W\d_][^\W\d_;' ]{0,30}\s*[:：]"
-    r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution|Donc|Daher|Somit|Entonces|Quindi|Portanto|Logo|Dus|Zatem"
-    r"|Итак|Значит|Yani)\b[,:]?|(?:所以|因此)[,，]?)\s*(?=[-−$\\\d]|[a-z]\s?=)"
+    r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
 )
 """Prefixes of a last line that are allowed before a number or a formula: "A: 160", unlike the option "A: red"."""
+_CONCLUSION = re.compile(
+    r"^(?:(?:Therefore|Thus|Hence|So|Donc|Daher|Somit|Entonces|Quindi|Portanto|Logo|Dus|Zatem|Итак|Значит|Yani)\b[,:]?"
+    r"|(?:所以|因此)[,，]?)\s*(?=[-−$\\\d]|[a-z]\s?=)"
+)
+"""Prefixes of a last line that asserts everything in it, as in "Therefore, x = 128."."""
 _BULLET = re.compile(r"[ \t]{0,8}(?:([-*•–])[ \t]+|\(?\d{1,2}[.)][ \t]+|\(?[a-z][.)][ \t]+)(\S.{0,80})")
 _FORMULAS = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\$((?:[^$\\]|\\.){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]"
@@ -99,7 +103,10 @@ def last_line(text: str) -> tuple[str, str]:
 def _without_label(line: str) -> str:
     """A line without the label before its value. A label that denies the value stays: "wrong: 195"."""
     label = _LABEL.match(line)
-    return line if label is None or not asserts_all(label[0]) else line[label.end() :]
+    if label is not None:
+        return line[label.end() :] if asserts_all(label[0]) else line
+    conclusion = _CONCLUSION.match(line)
+    return line[conclusion.end() :] if conclusion is not None and asserts_all(line) else line
 
 
 def bullets(lines: list[str]) -> list[str]:

@@ -78,9 +78,15 @@ def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
             return equal("the base left out")
         if _PLAIN.fullmatch(part):
             return equal("same number, written decimally") if int(part) == gold.value else None
-    based = _based_values(text)
-    is_another = len(based) == 1 and gold.value not in based  # several may be a calculation: 58_9 - 18_9
-    return different("another number in a base") if is_another else None  # the tree of A3_16 is a product
+    return different("another number in a base") if _is_another(gold, text) else None  # A3_16 is read as a product
+
+
+def _is_another(gold: Based, text: str) -> bool:
+    """Whether a text's only number in a base is not the gold, which may still end it without its base."""
+    based = _based_values(text)  # several may be a calculation: 58_9 - 18_9
+    last = text.rsplit(maxsplit=1)[-1:]
+    is_left_out = bool(last) and last[0].strip(".,;:!?$").upper() == gold.digits
+    return len(based) == 1 and gold.value not in based and not is_left_out
 
 
 def _based_values(text: str) -> set[int]:

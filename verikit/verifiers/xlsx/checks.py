@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from verikit.artifacts.readers.references import pieces, rewritten
+from verikit.artifacts.readers.references import rewritten
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.types import Score
 from verikit.verifiers.xlsx import engines, mutations, number_formats
 from verikit.verifiers.xlsx.engines import Case, Found
+from verikit.verifiers.xlsx.mutations import areas_of
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
 
 YES = Score(1.0)
@@ -206,8 +207,11 @@ class Checks:
             )  # fmt: skip
             return no(f"the inputs of {name} {kind}")
         cases = [given, *others]
+        right = expected(cases)
+        if _has_error(given) and not _changes([one for one in right if one is not None], self._same):
+            return undecided(f"errors in the inputs of {name} keep its value the same, as a constant would")
         runs = self._calculated([cell.key], [engines.values_of(case) for case in cases])
-        score = self._compared(name, cell, expected(cases), runs)
+        score = self._compared(name, cell, right, runs)
         return self._follows_sources(name, cell, inputs, expected, score) if computed else score
 
     def _first_unfit(self, cells: Sequence[SeenCell]) -> Score | None:
@@ -269,6 +273,9 @@ class Checks:
         right: list[Found | None] = [None] * len(cases)
         for (number, _), value in zip(decided, expected([case for _, case in decided]), strict=True):
             right[number] = value
+        for number, case in decided:
+            if _has_error(case):
+                right[number] = None  # a hidden zero makes #DIV/0!, which typed inputs never do
         score = self._compared(name, cell, right, runs)
         if score.value != 1.0 or direct.value != 0.0:
             return score if score.value == 0.0 else direct
@@ -368,25 +375,18 @@ def _all_change(
 ) -> bool:
     """Whether each computed input and the right value change, and no input is an error or undecided."""
     known = [case for case in cases if case is not None]
-    if len(known) < len(cases) or any(one.error for case in known for one in case.values()):
+    if len(known) < len(cases) or any(map(_has_error, known)):
         return False
     values = [[case[key] for case in known] for key in computed] + [[one for one in right if one is not None]]
     return all(_changes(found, same) for found in values)
 
 
+def _has_error(inputs: Inputs) -> bool:
+    return any(one.error for one in inputs.values())
+
+
 def _changes(found: Sequence[Found], same: engines.Same) -> bool:
-    return any(not same(one, found[0]) for one in found)
-
-
-def areas_of(formula: str, name: str) -> list[str]:
-    """The references of a row's formula, with the sheet of its cell."""
-    sheet = name.rpartition("!")[0]
-    found = []
-    for piece in pieces(formula):
-        if piece.kind == "area":
-            own = "!" in piece.text or not sheet
-            found.append(piece.text if own else f"{sheet}!{piece.text}")
-    return list(dict.fromkeys(found))
+    return bool(found) and any(not same(one, found[0]) for one in found)
 
 
 def together(scores: Sequence[Score]) -> Score:
@@ -396,4 +396,4 @@ def together(scores: Sequence[Score]) -> Score:
     return failed or open_ones or YES
 
 
-__all__ = ["Checks", "areas_of", "keys_of", "together"]
+__all__ = ["Checks", "keys_of", "together"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
 
-from verikit.artifacts.readers.references import reference
+from verikit.artifacts.readers.references import pieces, reference
 
 Content = str | bool | float | None
 
@@ -187,3 +187,14 @@ def _grain(value: float) -> float:
     if value == int(value):
         return 1.0
     return 0.01 if abs(value) < 1 else 0.25
+
+
+def areas_of(formula: str, name: str) -> list[str]:
+    """The references of a row's formula, with the sheet of its cell."""
+    sheet = name.rpartition("!")[0]
+    found = []
+    for piece in pieces(formula):
+        if piece.kind == "area":
+            own = "!" in piece.text or not sheet
+            found.append(piece.text if own else f"{sheet}!{piece.text}")
+    return list(dict.fromkeys(found))

@@ -12,7 +12,8 @@ from verikit.artifacts.readers.references import area_of, pieces, reference
 from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.xlsx.cases import CountedCases, score_of_cases
-from verikit.verifiers.xlsx.checks import Checks, areas_of, together
+from verikit.verifiers.xlsx.checks import Checks, together
+from verikit.verifiers.xlsx.mutations import areas_of
 from verikit.verifiers.xlsx.number_formats import Locale
 from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.workspaces import Workspace
