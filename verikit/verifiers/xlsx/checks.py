@@ -202,10 +202,7 @@ class Checks:
         expected = partial(engines.results, self._written(formula, cell), self._same)
         others = self._other_inputs(name, formula, given, expected)
         if not others:
-            kind = "are errors" if all(one.error for one in given.values()) else (
-                "hold no numbers, no truth values and no strings that its value shows"
-            )  # fmt: skip
-            return no(f"the inputs of {name} {kind}")
+            return no(f"the inputs of {name} {_why_unchanged(given)}")
         cases = [given, *others]
         right = expected(cases)
         if _has_error(given) and not _changes([one for one in right if one is not None], self._same):
@@ -273,9 +270,8 @@ class Checks:
         right: list[Found | None] = [None] * len(cases)
         for (number, _), value in zip(decided, expected([case for _, case in decided]), strict=True):
             right[number] = value
-        for number, case in decided:
-            if _has_error(case):
-                right[number] = None  # a hidden zero makes #DIV/0!, which typed inputs never do
+        for number in (number for number, case in decided if _has_error(case)):
+            right[number] = None  # a hidden zero makes #DIV/0!, which typed inputs never do
         score = self._compared(name, cell, right, runs)
         if score.value != 1.0 or direct.value != 0.0:
             return score if score.value == 0.0 else direct
@@ -379,6 +375,11 @@ def _all_change(
         return False
     values = [[case[key] for case in known] for key in computed] + [[one for one in right if one is not None]]
     return all(_changes(found, same) for found in values)
+
+
+def _why_unchanged(inputs: Inputs) -> str:
+    are_errors = all(one.error for one in inputs.values())
+    return "are errors" if are_errors else "hold no numbers, no truth values and no strings that its value shows"
 
 
 def _has_error(inputs: Inputs) -> bool:
