@@ -58,7 +58,7 @@ def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_label_is_no
         ({"prompt": "x"}, "needs prompt and completion"),
         ({"ids": [1, 2], "mask": [1, 0]}, "no tokens to train on"),
         ({"messages": [{"role": "user", "content": "x"}]}, "no tokens to train on"),
-        ([1], "not a JSON object"),
+        ([1], "must be a JSON object"),
         ({"messages": "hi"}, "list of objects"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "template rejects the conversation: no tools"),
         ({"ids": [1, 99999]}, "99999 is not in the vocabulary"),
