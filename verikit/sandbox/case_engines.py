@@ -1,8 +1,8 @@
 """Engines that run many cases of a program after one start: which programs may have one, and its parts.
 
 The native supervisor starts them (`native/engine.h`). JavaScript's forks for each case. Java's runs cases in one
-virtual machine, for programs that leave nothing behind there (`java_plain`). That of C, C++ and Rust is linked into each
-program and forks before the program begins (`native/program_fork.c`).
+virtual machine, for programs that leave nothing behind there (`java_plain`). That of C, C++ and Rust is linked into
+each program and forks before the program begins (`native/program_fork.c`).
 """
 
 from __future__ import annotations

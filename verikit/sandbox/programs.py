@@ -295,15 +295,17 @@ class Programs:
         if language == "c":
             command, source_name = case_engines.build_command(language, chain, c)
             built = self._compile(c, command, _native_files(source_name, "calls.h"), "", BUILD)
-            files = case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
+            made: Mapping[str, bytes] = (
+                case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
+            )
         else:
-            files = self._engine_files("c")
-        sources = {**files, chain.source: case_engines.TRIALS[language].encode(), "out/.keep": b""}
-        trial = self._compile(chain, [*chain.build, *chain.linked], sources, "", BUILD) if files else None
+            made = self._engine_files("c")
+        sources = {**made, chain.source: case_engines.TRIALS[language].encode(), "out/.keep": b""}
+        trial = self._compile(chain, [*chain.build, *chain.linked], sources, "", BUILD) if made else None
         if not isinstance(trial, BuiltProgram):
             return {}
         done = self._run(chain, trial, [b""] * 2, RunLimits(wall_s=20), 60.0, case_engines.CaseEngine({}))
-        return files if [run.status for run in done] == ["ok", "ok"] else {}
+        return made if [run.status for run in done] == ["ok", "ok"] else {}
 
     def _make_engine(self, language: str) -> dict[str, bytes]:
         c, chain = toolchain("c"), toolchain(language)
