@@ -6,7 +6,8 @@
 
    A static program is mapped here once and never run here: each case is a fork that goes on at its entry, which spares
    an exec and most page faults. An engine is started once and runs each case, in a fork of it or by itself (`engine.h`).
-   A mapped program may be its own engine (`program_fork.c`). Other programs are executed. Descriptors: 3 record, 4 contents, 5 plan. */
+   A mapped program may be its own engine (`program_fork.c`). Other programs are executed. Descriptors: 3 record,
+   4 contents, 5 plan. */
 
 #include <elf.h>
 #include <errno.h>

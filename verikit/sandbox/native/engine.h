@@ -1,10 +1,11 @@
 /* Cases in an engine that is started once: it waits for an order, and reports how the case ended.
 
-   A part of cases.c. An engine that forks for each case (node's, and that of a mapped program) runs nothing of the
-   program's itself. If a case ends the one of a mapped program, its parent, it is run again alone, as if there were
-   none. One that runs cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`) comes with a command that
-   runs a case alone: a case that does not end well there is run again by it, and that counts. Either says whether
-   something that the case started is left: then it ends with it, and the next case has a new one. */
+   A part of cases.c. An engine that forks for each case (node's, a mapped program's) runs nothing of the program's
+   itself. One that runs cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`)
+   comes with a command that runs a case alone: a case that does not end well there is run again by it, and that counts.
+   A mapped program's case that ends or stops its engine, which is its parent, is also run again alone, and has no such
+   parent there. Each engine says whether something that the case started is left: then it ends with it, and the next
+   case has a new one. */
 
 enum { START_MS = 30000 };
 
@@ -82,8 +83,7 @@ static const char *run_in_engine(const int *files, u64 deadline, int *status, u6
     }
     int reported = ordered && read_report(&report);
     if (!reported || report.left || (head->alone && report.status)) end_engine();
-    if (head->alone && (!reported || report.status)) return 0;
-    if (entry && !reported) return 0;
+    if ((head->alone && report.status) || ((head->alone || entry) && !reported)) return 0;
     if (!reported) fail("the engine is gone", 0);
     *status = (int)report.status, *cpu = report.microseconds + used;
     return why;

@@ -79,7 +79,7 @@ static __attribute__((noinline)) void serve(Elf64_auxv_t *mark) {
 
 /* What the engine has left on the stack, which tells of other cases. */
 static __attribute__((noinline)) void wipe_stack(void) {
-    volatile u64 trace[256];
+    volatile u64 trace[256]; /* where the frames of `serve` were */
     for (int i = 0; i < 256; i++) trace[i] = 0;
 }
 
