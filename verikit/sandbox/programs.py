@@ -292,14 +292,11 @@ class Programs:
         c, chain = toolchain("c"), toolchain(language)
         if isinstance(c, Missing) or isinstance(chain, Missing):
             return {}
+        made: Mapping[str, bytes] = self._engine_files("c") if language != "c" else {}
         if language == "c":
             command, source_name = case_engines.build_command(language, chain, c)
             built = self._compile(c, command, _native_files(source_name, "calls.h"), "", BUILD)
-            made: Mapping[str, bytes] = (
-                case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
-            )
-        else:
-            made = self._engine_files("c")
+            made = case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
         sources = {**made, chain.source: case_engines.TRIALS[language].encode(), "out/.keep": b""}
         trial = self._compile(chain, [*chain.build, *chain.linked], sources, "", BUILD) if made else None
         if not isinstance(trial, BuiltProgram):
