@@ -1,7 +1,8 @@
 """Engines that run many cases of a program after one start: which programs may have one, and its parts.
 
 The native supervisor starts them (`native/engine.h`). JavaScript's forks for each case. Java's runs cases in one
-virtual machine, for programs that leave nothing behind there (`java_plain`).
+virtual machine, for programs that leave nothing behind there (`java_plain`). That of C, C++ and Rust is linked into
+each program and forks before the program begins (`native/program_fork.c`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,39 @@ from verikit.sandbox.toolchains import JAVA_ENGINE, Toolchain
 NATIVE = Path(__file__).parent / "native"
 NODE = ("node_engine.js", "node_fork.node")
 """The engine's script and the module that it loads."""
+LINKED = "program_fork"
+"""The engine that is linked into programs. It comes right after what starts a program, followed by the C library.
+
+So the C library's functions are there before those of the program. A program with one of the same name does not link:
+it is linked without the engine.
+"""
+_SPECS = f"""%rename startfile verikit_startfile
+
+*startfile:
+%(verikit_startfile) {LINKED}.o%s --wrap=_dl_relocate_static_pie --start-group -lgcc -lgcc_eh -lc --end-group
+
+"""
+CLASH = "multiple definition"
+"""The linker's words for a second function of the same name."""
+_FREESTANDING = (
+    "-O2", "-c", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-fno-pie", "-fcf-protection=none",
+    "-fno-tree-loop-distribute-patterns",
+)  # fmt: skip
+_C_TRIAL = """
+long parent;
+int one(void) { return 1; }
+#ifdef __cplusplus
+extern "C"
+#endif
+int (*pick(void))(void) { __asm__ volatile("syscall" : "=a"(parent) : "a"(110) : "rcx", "r11", "memory"); return one; }
+int called(void) __attribute__((ifunc("pick")));
+int main(void) { called(); return parent == 1; }
+"""
+TRIALS = {
+    "c": _C_TRIAL, "cpp": _C_TRIAL,
+    "rust": "fn main(){std::process::exit((std::os::unix::process::parent_id()==1) as i32)}",
+}  # fmt: skip
+"""Programs that fail unless an engine forked them, in C before anything of them ran: its parent is not process 1."""
 PAYS = 2
 """The minimum number of cases for an engine to save time."""
 _NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
@@ -52,6 +86,8 @@ def build_command(language: str, chain: Toolchain, c: Toolchain) -> tuple[list[s
     """What makes the engine's own program, and its source's name."""
     if language == "java":
         return [part.replace(chain.source, "Engine.java") for part in chain.build], "Engine.java"
+    if chain.linked:
+        return [c.build[0], *_FREESTANDING, f"{{kept}}/{LINKED}.c", "-o", f"{{kept}}/out/{LINKED}.o"], f"{LINKED}.c"
     script, addon = "node_fork.c", NODE[1]
     return [c.build[0], "-O2", "-shared", "-fPIC", f"{{kept}}/{script}", "-o", f"{{kept}}/out/{addon}"], script
 
@@ -60,4 +96,6 @@ def own_files(language: str, made: Mapping[str, bytes]) -> dict[str, bytes]:
     """The engine's own files, from its compiler's output."""
     if language == "java":
         return {f"{JAVA_ENGINE}/{name}": content for name, content in made.items()}
+    if language in TRIALS:
+        return {**made, f"{LINKED}.specs": _SPECS.encode()}
     return {NODE[0]: (NATIVE / NODE[0]).read_bytes(), NODE[1]: made[NODE[1]]}

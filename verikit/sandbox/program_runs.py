@@ -75,7 +75,7 @@ class ProgramJob:
         engine = lim.memory_mb + self.data_mb
         limits = replace(
             lim, cpu_s=lim.cpu_s if lim.cpu_s is not None else 2 * lim.wall_s + 2,
-            memory_mb=1 << 20 if self.data_mb else lim.memory_mb, threads=max(lim.threads, 64),
+            memory_mb=1 << 20 if self.data_mb else lim.memory_mb, threads=max(lim.threads, 64) + self.engine,
             disk_mb=lim.disk_mb + 3 * (size >> 20) + 2 + (2 * lim.output_kb >> 10),
         )  # fmt: skip
         wall = min(self.budget_s, lim.wall_s * len(self.stdins)) + 2.0

@@ -52,6 +52,8 @@ class BuiltProgram:
     """The class that is started (Java)."""
     cpu_s: float = 0.0
     """CPU seconds of its compiler, now or when it was built before."""
+    has_engine: bool = False
+    """Whether its engine is linked into it."""
 
 
 _Key = tuple[str, str, RunLimits]
@@ -75,7 +77,7 @@ class Programs:
         self._works: dict[str, str] = {}
         self._trial = threading.Lock()
         self._native: bytes | None = None if native else b""
-        self._engines: dict[str, dict[str, bytes]] = {}
+        self._engines: dict[str, Mapping[str, bytes]] = {}
         self._making = threading.RLock()
 
     def problem(self, language: str) -> str:
@@ -139,7 +141,7 @@ class Programs:
         built: BuiltProgram | RunResult = BuiltProgram(language, {name: content}, main[1])
         if chain.build:
             command = [part.replace(chain.source, name) for part in chain.build]
-            built = self._compile(chain, command, {name: content, "out/.keep": b""}, main[1], limits)
+            built = self._compile_program(chain, command, {name: content, "out/.keep": b""}, main[1], limits)
         if not (isinstance(built, RunResult) and (built.status == "infra_error" or was_too_busy(built))):
             self._keep(key, built)
         return built
@@ -150,6 +152,18 @@ class Programs:
             self._size = sum(map(_weight, self._built.values()))
             while self._size > _MOST_KEPT and len(self._built) > 1:
                 self._size -= _weight(self._built.popitem(last=False)[1])
+
+    def _compile_program(
+        self, chain: Toolchain, command: Sequence[str], files: Mapping[str, bytes], main: str, limits: RunLimits
+    ) -> BuiltProgram | RunResult:
+        engine = self._engine_files(chain.language) if chain.linked else {}
+        if engine:
+            built = self._compile(chain, [*command, *chain.linked], {**files, **engine}, main, limits)
+            if isinstance(built, BuiltProgram):
+                return replace(built, has_engine=True)
+            if case_engines.CLASH not in built.stderr:
+                return built
+        return self._compile(chain, command, files, main, limits)
 
     def _compile(
         self, chain: Toolchain, command: Sequence[str], files: Mapping[str, bytes], main: str, limits: RunLimits
@@ -249,13 +263,15 @@ class Programs:
                 self._native = b""
                 chain = toolchain("c")
                 if not isinstance(chain, Missing):
-                    files = _native_files(_NATIVE, "engine.h", "mapping.h")
+                    files = _native_files(_NATIVE, "calls.h", "engine.h", "mapping.h")
                     built = self._compile(chain, _native_build(chain), files, "", BUILD)
                     self._native = built.files.get("main", b"") if isinstance(built, BuiltProgram) else b""
             return self._native
 
     def _engine(self, chain: Toolchain, program: BuiltProgram) -> case_engines.CaseEngine | None:
         """The engine that runs the cases of a program. None if it doesn't exist or the program can't use it."""
+        if chain.linked:
+            return case_engines.CaseEngine({}) if program.has_engine else None
         needs = case_engines.needs_of(chain.language, program.files)
         files = self._engine_files(chain.language) if needs else {}
         return replace(needs, files={**files, **needs.files}) if needs and files else None
@@ -264,11 +280,29 @@ class Programs:
         """The files of a language's engine, built and tested once. Empty if it is not available."""
         if not self.native_supervisor():
             return {}
-        language = "java" if language == "java" else "javascript"
+        language = "javascript" if language == "typescript" else language
+        make = self._make_linked if language in case_engines.TRIALS else self._make_engine
         with self._making, metered():  # verikit's time, not the first caller's
             if language not in self._engines:
-                self._engines[language] = self._make_engine(language)
+                self._engines[language] = make(language)
             return self._engines[language]
+
+    def _make_linked(self, language: str) -> Mapping[str, bytes]:
+        """The parts that are linked into programs. The order in which C programs start is the same for all of them."""
+        c, chain = toolchain("c"), toolchain(language)
+        if isinstance(c, Missing) or isinstance(chain, Missing):
+            return {}
+        made: Mapping[str, bytes] = self._engine_files("c") if language != "c" else {}
+        if language == "c":
+            command, source_name = case_engines.build_command(language, chain, c)
+            built = self._compile(c, command, _native_files(source_name, "calls.h"), "", BUILD)
+            made = case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
+        sources = {**made, chain.source: case_engines.TRIALS[language].encode(), "out/.keep": b""}
+        trial = self._compile(chain, [*chain.build, *chain.linked], sources, "", BUILD) if made else None
+        if not isinstance(trial, BuiltProgram):
+            return {}
+        done = self._run(chain, trial, [b""] * 2, RunLimits(wall_s=20), 60.0, case_engines.CaseEngine({}))
+        return made if [run.status for run in done] == ["ok", "ok"] else {}
 
     def _make_engine(self, language: str) -> dict[str, bytes]:
         c, chain = toolchain("c"), toolchain(language)

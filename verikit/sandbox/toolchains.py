@@ -21,6 +21,8 @@ JAVA_ENGINE = "verikit-engine"
 """The folder of Java's engine, next to the program. It is not the name of a package."""
 _KEPT = "{kept}"
 """Placeholder for the folder of the program, whose name the sandbox sets."""
+_LINKED = (f"-specs={_KEPT}/program_fork.specs", f"-B{_KEPT}/")
+"""Options of gcc that link a program with its engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Toolchain:
     """The folder of the compiler's output."""
     engine: tuple[str, ...] = ()
     """How the native supervisor starts an engine of many cases. Empty if there is no engine."""
+    linked: tuple[str, ...] = ()
+    """Options of the compiler that link the engine into each program (`native/program_fork.c`)."""
     tools: tuple[str, ...] = ()
     """Paths that building needs to read and execute."""
     run_tools: tuple[str, ...] = ()
@@ -83,7 +87,8 @@ def _c(language: str, compiler: str, standard: str) -> Toolchain | None:
     suffix = "c" if language == "c" else "cpp"
     flags = ("-O2", f"-std={standard}", "-pipe", "-static", "-s", "-fno-diagnostics-color", "-fmax-errors=5", "-w")
     build = (found, *flags, f"{_KEPT}/main.{suffix}", "-o", f"{_KEPT}/out/main", "-lm", "-pthread")
-    return Toolchain(language, f"main.{suffix}", (f"{_KEPT}/main",), build, tools=_COMPILERS,
+    main = (f"{_KEPT}/main",)
+    return Toolchain(language, f"main.{suffix}", main, build, engine=main, linked=_LINKED, tools=_COMPILERS,
                      hello=HELLO[language])  # fmt: skip
 
 
@@ -111,6 +116,7 @@ def _find_rust() -> Toolchain | None:
     return Toolchain(
         "rust", "main.rs", (f"{_KEPT}/main",),
         (f"{root}/bin/rustc", *flags, f"{_KEPT}/main.rs", "-o", f"{_KEPT}/out/main"), tools=(*_COMPILERS, root),
+        engine=(f"{_KEPT}/main",), linked=tuple(part for option in _LINKED for part in ("-C", f"link-arg={option}")),
         env={"LD_LIBRARY_PATH": f"{root}/lib"}, data_mb=1024,
         hello=HELLO["rust"],
     )  # fmt: skip

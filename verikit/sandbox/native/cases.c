@@ -6,7 +6,8 @@
 
    A static program is mapped here once and never run here: each case is a fork that goes on at its entry, which spares
    an exec and most page faults. An engine is started once and runs each case, in a fork of it or by itself (`engine.h`).
-   Other programs are executed. Descriptors: 3 record, 4 contents, 5 plan. */
+   A mapped program may be its own engine (`program_fork.c`). Other programs are executed. Descriptors: 3 record,
+   4 contents, 5 plan. */
 
 #include <elf.h>
 #include <errno.h>
@@ -21,22 +22,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-typedef unsigned long u64;
-typedef unsigned char u8;
+#include "calls.h"
 
 enum { RECORD = 3, CONTENTS = 4, PLAN = 5, CHUNK = 1 << 16, TICK_MS = 50, MOST_SEALS = 4096, MOST_SEGMENTS = 16 };
 enum { HIGHEST = 1ul << 32 }; /* of a mapped program's addresses; this one lies far above */
-
-static inline long sys(long number, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
-    long result;
-    register u64 r10 __asm__("r10") = d;
-    register u64 r8 __asm__("r8") = e;
-    register u64 r9 __asm__("r9") = f;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-#define CALL(number, a, b, c, d) sys(number, (u64)(a), (u64)(b), (u64)(c), (u64)(d), 0, 0)
 
 /* What the plan says; `supervisor.py` writes it. Seals are of folders and files that no case may change. */
 struct head {
@@ -48,7 +37,7 @@ struct span {
 
 static struct head *head;
 static struct span *spans;
-static char *base, *work, *input, *output, *errors, **argv, **alone, **env, **sealed;
+static char *base, *work, *paths[3], **argv, **alone, **env, **sealed;
 static struct stat *seals;
 static char *buffer;
 static u64 entry, program_headers;
@@ -138,7 +127,7 @@ static void read_plan(void) {
     env = alone + head->alone + 1;
     sealed = env + head->env + 1;
     seals = own((head->seals + 1) * sizeof *seals);
-    char *at = (char *)(spans + head->cases), **fixed[] = {&base, &work, &input, &output, &errors};
+    char *at = (char *)(spans + head->cases), **fixed[] = {&base, &work, paths, paths + 1, paths + 2};
     for (u64 i = 0; i < sizeof fixed / sizeof *fixed; i++, at += length(at) + 1) *fixed[i] = at;
     for (u64 i = 0; i < head->argv; i++, at += length(at) + 1) argv[i] = at;
     for (u64 i = 0; i < head->alone; i++, at += length(at) + 1) alone[i] = at;
@@ -207,7 +196,7 @@ static int open_stream(const char *path, int flags) {
 }
 
 static void give_input(const struct span *span) {
-    int file = open_stream(input, O_WRONLY | O_TRUNC);
+    int file = open_stream(paths[0], O_WRONLY | O_TRUNC);
     long from = span->start, end = span->start + span->size, sent;
     while (from < end)
         if ((sent = CALL(SYS_sendfile, file, CONTENTS, &from, end - from)) <= 0) fail("no input", sent);
@@ -218,26 +207,34 @@ static void streams(const int *files) {
     for (int i = 0; i < 3; i++) CALL(SYS_dup2, files[i], i, 0, 0);
 }
 
+/* A fork that goes on at the entry of the mapped program, as a case, or as its engine (`program_fork.c`). Its memory is a
+   copy without what is our own: all it needs lies on this stack. */
+static __attribute__((noinline)) long begin_mapped(const int *files, const int *pipes) {
+    u64 size = 0, number = 0;
+    for (char **at = argv; at < sealed; at++) size += *at ? length(*at) + 1 : 0;
+    for (int i = 0; i < 3; i++) size += length(paths[i]) + 1;
+    char **pointers = __builtin_alloca((sealed - argv) * sizeof *argv), *text = __builtin_alloca(size + 1);
+    for (char **at = argv; at < sealed; at++) {
+        pointers[number++] = *at ? text : 0;
+        if (*at) text = say(text, *at), *text++ = 0;
+    }
+    char *own_paths[3];
+    for (int i = 0; i < 3; i++) own_paths[i] = text, text = say(text, paths[i]), *text++ = 0;
+    u64 variables = env - argv;
+    long child = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+    if (child) return child;
+    streams(files);
+    for (int i = 0; pipes && i < 2; i++) CALL(SYS_dup2, pipes[i], ENGINE_ORDERS + i, 0, 0);
+    unsigned first = pipes ? ENGINE_REPORTS + 1 : ENGINE_ORDERS;
+    if (CALL(SYS_close_range, first, ~0u, 0, 0) < 0) /* a kernel before 5.9 */
+        for (unsigned file = first; file < 1024; file++) CALL(SYS_close, file, 0, 0, 0);
+    enter(pointers, pointers + variables, pipes ? own_paths : 0);
+}
+
 /* The number of a new process, or a negative error. */
 static __attribute__((noinline)) long begin(const int *files, volatile long *failed) {
-    long child;
-    if (entry) { /* its memory is a copy without what is our own: all it needs lies on this stack */
-        u64 size = 0, number = 0;
-        for (char **at = argv; at < sealed; at++) size += *at ? length(*at) + 1 : 0;
-        char **pointers = __builtin_alloca((sealed - argv) * sizeof *argv), *text = __builtin_alloca(size + 1);
-        for (char **at = argv; at < sealed; at++) {
-            pointers[number++] = *at ? text : 0;
-            if (*at) text = say(text, *at), *text++ = 0;
-        }
-        u64 variables = env - argv;
-        child = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
-        if (child) return child;
-        streams(files);
-        if (CALL(SYS_close_range, 3, ~0u, 0, 0) < 0) /* a kernel before 5.9 */
-            for (int file = 3; file < 1024; file++) CALL(SYS_close, file, 0, 0, 0);
-        enter(pointers, pointers + variables);
-    }
-    child = sys(SYS_vfork, 0, 0, 0, 0, 0, 0);
+    if (entry) return begin_mapped(files, 0);
+    long child = sys(SYS_vfork, 0, 0, 0, 0, 0, 0);
     if (child) return child;
     streams(files);
     char **command = head->alone ? alone : argv;
@@ -302,8 +299,8 @@ static const char *run_process(const int *files, u64 deadline, int *status, u64 
 /* Run one case and write it down; whether the next one may follow. */
 static int run_case(const struct span *span, u64 *left) {
     give_input(span);
-    int files[] = {open_stream(input, O_RDONLY), open_stream(output, O_RDWR | O_TRUNC | O_APPEND),
-                   open_stream(errors, O_RDWR | O_TRUNC | O_APPEND)};
+    int files[] = {open_stream(paths[0], O_RDONLY), open_stream(paths[1], O_RDWR | O_TRUNC | O_APPEND),
+                   open_stream(paths[2], O_RDWR | O_TRUNC | O_APPEND)};
     if (head->engine && !engine) start_engine(files);
     u64 begun = now(), wall = head->wall_ns < *left ? head->wall_ns : *left, cpu = 0, tried = 0;
     volatile long failed = 0;
@@ -312,6 +309,7 @@ static int run_case(const struct span *span, u64 *left) {
     const char *why = engine ? run_in_engine(files, begun + wall, &status, &cpu) : 0;
     if (!why) {
         for (int i = 1; head->engine && i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
+        if (entry && head->engine && !emptied()) fail("the working directory", 0);
         tried = now() - begun, begun += tried;
         why = run_process(files, begun + wall, &status, &cpu, &failed);
     }
@@ -352,7 +350,7 @@ static __attribute__((used, noreturn)) void start(u64 *stack) {
     long moved = CALL(SYS_chdir, work, 0, 0, 0);
     if (moved < 0) fail("no working directory", moved);
     CALL(SYS_unlink, stack[1], 0, 0, 0);
-    if (head->program_size && !map_program()) write_program();
+    if (head->program_size && !map_program()) write_program(), head->engine = 0;
     for (u64 i = 0; i < head->seals; i++) look(sealed[i], seals + i);
     u64 left = head->budget_ns;
     for (u64 number = 0; number < head->cases && run_case(spans + number, &left); number++)

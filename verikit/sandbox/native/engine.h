@@ -1,16 +1,13 @@
 /* Cases in an engine that is started once: it waits for an order, and reports how the case ended.
 
-   A part of cases.c. An engine that forks for each case (node's) runs nothing of the program's itself. One that runs
-   cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`) comes with a command that
-   runs a case alone: a case that does not end well there is run again by it, and that counts. Either says whether
-   something that the case started is left: then it ends with it, and the next case has a new one. */
+   A part of cases.c. An engine that forks for each case (node's, a mapped program's) runs nothing of the program's
+   itself. One that runs cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`)
+   comes with a command that runs a case alone: a case that does not end well there is run again by it, and that counts.
+   A mapped program's case that ends or stops its engine, which is its parent, is also run again alone, and has no such
+   parent there. Each engine says whether something that the case started is left: then it ends with it, and the next
+   case has a new one. */
 
-enum { ENGINE_ORDERS = 3, ENGINE_REPORTS = 4, START_MS = 30000 };
-
-/* What an engine reports of each case, and once when it is ready. */
-struct report {
-    u64 status, left, microseconds;
-};
+enum { START_MS = 30000 };
 
 static long engine;
 static int orders[2], reports[2];
@@ -50,7 +47,8 @@ static void start_engine(const int *files) {
     has_run = 0; /* nothing of the program is alive: an engine that does not start is no fault of its */
     long made = CALL(SYS_pipe2, orders, O_CLOEXEC, 0, 0);
     if (made < 0 || (made = CALL(SYS_pipe2, reports, O_CLOEXEC, 0, 0)) < 0) fail("no pipe", made);
-    engine = spawn_engine(files, &failed);
+    int pipes[] = {orders[0], reports[1]};
+    engine = entry ? begin_mapped(files, pipes) : spawn_engine(files, &failed);
     if (engine < 0 || failed) fail("no engine", engine < 0 ? engine : failed);
     CALL(SYS_close, orders[0], 0, 0, 0);
     CALL(SYS_close, reports[1], 0, 0, 0);
@@ -58,7 +56,7 @@ static void start_engine(const int *files) {
     struct report ready = {0};
     int heard = CALL(SYS_poll, &waiting, 1, START_MS, 0) > 0 && read_report(&ready);
     if (!heard || ready.status || ready.left) { /* a virtual machine may also write warnings there */
-        if (!head->alone) fail("the engine does not start", 0);
+        if (!head->alone && !entry) fail("the engine does not start", 0);
         end_engine(), head->engine = 0; /* all cases run alone */
     }
     for (int i = 1; i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
@@ -79,12 +77,13 @@ static const char *run_in_engine(const int *files, u64 deadline, int *status, u6
     const char *why = ordered ? wait_for(reports[0], files, deadline) : "exit";
     u64 used = head->alone ? microseconds_of(engine) - before : 0;
     if (why[0] != 'e') {
+        int stopped = entry && CALL(SYS_wait4, engine, status, WUNTRACED | WNOHANG, 0) == engine;
         *status = SIGKILL, *cpu = end_engine() + used;
-        return why;
+        return stopped ? 0 : why;
     }
     int reported = ordered && read_report(&report);
     if (!reported || report.left || (head->alone && report.status)) end_engine();
-    if (head->alone && (!reported || report.status)) return 0;
+    if ((head->alone && report.status) || ((head->alone || entry) && !reported)) return 0;
     if (!reported) fail("the engine is gone", 0);
     *status = (int)report.status, *cpu = report.microseconds + used;
     return why;

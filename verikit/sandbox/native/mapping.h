@@ -58,13 +58,14 @@ static int map_program(void) {
 
 static u64 *auxiliary, *bottom; /* of this process, as the kernel gave them */
 
-/* In the child: lay out a stack as exec does, and go on at the program's entry. */
-static __attribute__((noreturn)) void enter(char **arguments, char **variables) {
+/* In the child: lay out a stack as exec does, and go on at the program's entry. With paths it shall be an engine. */
+static __attribute__((noreturn)) void enter(char **arguments, char **variables, char **own_paths) {
     u64 vectors = 0, strings = 32, count = 0, held = 0;
     while (arguments[count]) strings += length(arguments[count++]) + 1;
     while (variables[held]) strings += length(variables[held++]) + 1;
+    for (int i = 0; own_paths && i < 3; i++) strings += length(own_paths[i]) + 1;
     while (auxiliary[2 * vectors]) vectors++;
-    u64 size = (1 + count + 1 + held + 1 + 2 * (vectors + 1)) * 8;
+    u64 size = (1 + count + 1 + held + 1 + 2 * (vectors + 2)) * 8;
     u64 *stack = (u64 *)(((u64)__builtin_alloca(size + strings + 64) + 15) & ~15ul), *at = stack;
     char *text = (char *)stack + size + 16, *random = text;
     CALL(SYS_getrandom, random, 16, 0, 0);
@@ -74,6 +75,8 @@ static __attribute__((noreturn)) void enter(char **arguments, char **variables) 
     *at++ = 0;
     for (u64 i = 0; i < held; i++) *at++ = (u64)text, text = say(text, variables[i]), *text++ = 0;
     *at++ = 0;
+    *at++ = own_paths ? AT_ENGINE : AT_IGNORE, *at++ = own_paths ? (u64)text : 0;
+    for (int i = 0; own_paths && i < 3; i++) text = say(text, own_paths[i]), *text++ = 0;
     for (u64 i = 0; i <= vectors; i++) {
         u64 kind = auxiliary[2 * i], value = auxiliary[2 * i + 1];
         value = kind == AT_PHDR ? program_headers : kind == AT_PHNUM ? header_count : kind == AT_ENTRY ? entry : value;
