@@ -22,6 +22,7 @@ import logging
 import os
 import random
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,6 +73,8 @@ class TestsSide(Peer):
     def __init__(self, transport: Transport, failed: list[BaseException]) -> None:
         super().__init__("tests", transport)
         self.failed = failed
+        self._turn = threading.RLock()
+        """Threads of the tests take turns. A request stays with its answers."""
         self._caught: dict[type, Any] = {}
         self._seeds: list[list[Any]] = []
         """Every seed that the tests set, by the module of its generator."""
@@ -116,14 +119,18 @@ class TestsSide(Peer):
 
     def ask(self, operation: str, *operands: Any) -> Any:
         """Have the program do an operation. A result that it can't have intended is an `EndedCallError`."""
+        stays = operation == "getattr" and type(operands[0]).__name__ == "module"
         try:
-            if operation == "getattr" and type(operands[0]).__name__ == "module":
-                with self.modules_stay():
-                    return super().ask(operation, *operands)
-            return super().ask(operation, *operands)
+            with self._turn, self.modules_stay() if stays else contextlib.nullcontext():
+                return super().ask(operation, *operands)
         except EndedCallError as error:
             self.failed.append(error)
             raise
+
+    def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
+        """Send a line and return the next one, which belongs to the same thread."""
+        with self._turn:
+            return super().exchange(kind, pack)
 
     def _read(self, line: str) -> dict[str, Any]:
         try:
