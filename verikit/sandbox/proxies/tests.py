@@ -22,7 +22,6 @@ import logging
 import os
 import random
 import sys
-import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,8 +72,6 @@ class TestsSide(Peer):
     def __init__(self, transport: Transport, failed: list[BaseException]) -> None:
         super().__init__("tests", transport)
         self.failed = failed
-        self._turn = threading.RLock()
-        """Threads of the tests take turns. A request stays with its answers."""
         self._caught: dict[type, Any] = {}
         self._seeds: list[list[Any]] = []
         """Every seed that the tests set, by the module of its generator."""
@@ -121,16 +118,11 @@ class TestsSide(Peer):
         """Have the program do an operation. A result that it can't have intended is an `EndedCallError`."""
         stays = operation == "getattr" and type(operands[0]).__name__ == "module"
         try:
-            with self._turn, self.modules_stay() if stays else contextlib.nullcontext():
+            with self.turn, self.modules_stay() if stays else contextlib.nullcontext():
                 return super().ask(operation, *operands)
         except EndedCallError as error:
             self.failed.append(error)
             raise
-
-    def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line and return the next one, which belongs to the same thread."""
-        with self._turn:
-            return super().exchange(kind, pack)
 
     def _read(self, line: str) -> dict[str, Any]:
         try:
