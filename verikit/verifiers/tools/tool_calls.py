@@ -32,7 +32,7 @@ def _encoder() -> Callable[[Any, int], Sequence[str]]:
 _pieces = _encoder()
 ANY = "any"
 """Instead of expected calls: any call is right."""
-REMEMBERED = 256
+REMEMBERED = 4096
 """Maximum cached sets of prepared expected calls; the candidates of one prompt share a set."""
 _OBJECT = (dict, Mapping)
 """JSON objects; a dict is recognized immediately."""
