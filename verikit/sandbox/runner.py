@@ -149,10 +149,11 @@ def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBa
 
 def _beside_program(job: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]) -> dict[str, Any]:
     """The names of test code that uses a program from afar."""
-    from verikit.sandbox.proxies.names import Borrowed
+    from verikit.sandbox.proxies.names import Borrowed, ProgramModule
     from verikit.sandbox.proxies.tests import TestsSide
 
     side = TestsSide(_transport(job, commands), failed)
+    sys.modules[MODULE] = ProgramModule(MODULE, side, job["names"])
     namespace = Borrowed(side, job["names"])
     namespace.update(__name__="__main__", __builtins__=builtins, __file__=_FILE, verikit_program=side)
     return namespace

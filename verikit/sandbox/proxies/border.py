@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 import weakref
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
 from verikit.sandbox import values
@@ -311,7 +311,9 @@ class Border:
             if not isinstance(found, type):
                 raise ValueError("an object's class is no class")
             looks = {"__class__": property(lambda self: found)}
-            self.mirror(key, facts_of(found, inherited=True), (), plain_base(found), looks)
+            # Its methods are attributes: a call that names their owner would name a class that nobody lent.
+            facts = replace(facts_of(found, inherited=True), methods=())
+            self.mirror(key, facts, (), plain_base(found), looks)
         return self._borrowed[key]
 
     def _coroutine(self, key: str, mirror: Any) -> Any:

@@ -11,6 +11,7 @@ import asyncio
 import copy
 import json
 import pickle
+import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -46,6 +47,8 @@ class Peer:
         """Whether modules of the other side are proxies. Otherwise they are this side's modules of the same name."""
         self.turns = 0
         """Lines sent so far."""
+        self.turn = threading.RLock()
+        """Belongs to the thread that waits for a line. Other threads of this side send theirs after it."""
         self._transport = transport
         self._changed: list[Any] = []
         """Containers that changed, packed for the next line."""
@@ -55,14 +58,15 @@ class Peer:
 
     def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
         """Send a line and return the next one, after its changes are applied."""
-        changed, self._changed = [*self._changed, *self.border.changes()], []
-        message: dict[str, Any] = {"status": "turn", "sync": changed}
-        message[kind] = pack()
-        message["free"] = self.border.to_free()
-        message |= self.beside()
-        self.turns += 1
-        line = self._transport(json.dumps(message, ensure_ascii=True))
-        return self._read(line)
+        with self.turn:
+            changed, self._changed = [*self._changed, *self.border.changes()], []
+            message: dict[str, Any] = {"status": "turn", "sync": changed}
+            message[kind] = pack()
+            message["free"] = self.border.to_free()
+            message |= self.beside()
+            self.turns += 1
+            line = self._transport(json.dumps(message, ensure_ascii=True))
+            return self._read(line)
 
     def _read(self, line: str) -> dict[str, Any]:
         message = values.parse(line, values.MAX_LINE + (1 << 16))
@@ -89,10 +93,11 @@ class Peer:
         Raises:
             Exception: Raised by the operation.
         """
-        message = self.exchange("op", lambda: [operation, *map(self.border.pack, operands)])
-        while "op" in message:
-            message = self.exchange(*self.served(message))
-        return self.outcome(message)
+        with self.turn:
+            message = self.exchange("op", lambda: [operation, *map(self.border.pack, operands)])
+            while "op" in message:
+                message = self.exchange(*self.served(message))
+            return self.outcome(message)
 
     def outcome(self, message: Mapping[str, Any]) -> Any:
         """The result of an operation.

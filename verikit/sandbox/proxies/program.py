@@ -10,7 +10,6 @@ import io
 import logging
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -38,7 +37,6 @@ class ProgramSide(Peer):
         self._seeded = 0
         self._streams = (Printed("0", self.printed), Printed("1", self.printed))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.get_ident()
 
     def redirect(self) -> None:
         """Send printed output to the tests, which also answer for standard input."""
@@ -60,18 +58,12 @@ class ProgramSide(Peer):
                 loaded = True
             message = self.exchange(*self.served(message))
 
-    def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line from the program's main thread. Other threads may not send lines."""
-        if threading.get_ident() != self._thread:
-            raise RuntimeError("an object of the tests can only be used in the main thread")
-        return super().exchange(kind, pack)
-
     # ---- output and input -------------------------------------------------------------------------------------------
 
     def printed(self, stream: str, text: str) -> None:
         """Keep text for the next line."""
         self._size += len(text)
-        if self._size > _MOST_OUTPUT and threading.get_ident() == self._thread:
+        if self._size > _MOST_OUTPUT:
             self.ask("print", "", "")
         self._out.append([stream, text])
 

@@ -116,11 +116,10 @@ class TestsSide(Peer):
 
     def ask(self, operation: str, *operands: Any) -> Any:
         """Have the program do an operation. A result that it can't have intended is an `EndedCallError`."""
+        stays = operation == "getattr" and type(operands[0]).__name__ == "module"
         try:
-            if operation == "getattr" and type(operands[0]).__name__ == "module":
-                with self.modules_stay():
-                    return super().ask(operation, *operands)
-            return super().ask(operation, *operands)
+            with self.turn, self.modules_stay() if stays else contextlib.nullcontext():
+                return super().ask(operation, *operands)
         except EndedCallError as error:
             self.failed.append(error)
             raise

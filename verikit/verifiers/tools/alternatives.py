@@ -68,13 +68,11 @@ class ExpectedCall:
         self._alternatives = alternatives
         self._language: Language = language
         self._properties: Mapping[str, Any] | None = None if schema is None else schema.get("properties") or {}
-        self._required: list[str] = [*schema.get("required", ())] if schema else []
+        self._required: Sequence[str] = [*schema.get("required", ())] if schema else ()
         self._parameters: dict[str, _Parameter] = {}
-        for key, accepted in alternatives.items():
+        for accepted in alternatives.values():
             if not isinstance(accepted, list):
                 raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
-            if OPTIONAL not in accepted:
-                self._required.append(key)
 
     def problem(self, call: ToolCall) -> str:
         """The problem with a call; "" if it is the expected one."""
@@ -87,6 +85,9 @@ class ExpectedCall:
             if key not in given:
                 return f"{name}: no argument {key!r}"
         alternatives, fits = self._alternatives, self._fits
+        for key, accepted in alternatives.items():
+            if key not in given and OPTIONAL not in accepted:
+                return f"{name}: no argument {key!r}"
         for key, value in given.items():
             accepted = alternatives.get(key)
             if accepted is None or (properties is not None and key not in properties):
