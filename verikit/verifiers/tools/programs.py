@@ -1,0 +1,192 @@
+"""The program that a command's words run: behind wrappers, launchers and options, and as a module of Python."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import replace
+
+from verikit.verifiers.tools.shell import Word
+
+_WRAPPERS = {
+    "sudo": "ugphCDRrT", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe",
+    "exec": "a", "command": "", "builtin": "", "setsid": "", "ionice": "cnp", "doas": "uC", "unbuffer": "",
+    "chroot": "", "strace": "eopsuP", "ltrace": "eopsu", "watch": "n", "xvfb-run": "ens", "taskset": "", "flock": "Ew",
+    "busybox": "", "fakeroot": "",
+}  # fmt: skip
+"""Programs that run the rest of their words, with their options that take a value."""
+_LONG_VALUES = frozenset(
+    """--user --group --prompt --chdir --chroot --unset --signal --kill-after --adjustment --format
+    --output --input --error --argv0 --class --classdata --interval --timeout --conflict-exit-code --host --role --type
+    --arg-file --delimiter --max-args --max-procs --max-chars --git-dir --work-tree --namespace
+    --config-env --with --extra --package --python --env-file --project --directory""".split()
+)
+"""Long options whose value may be the next word."""
+_FIRST = frozenset("timeout taskset flock chroot".split())
+"""Wrappers with an argument before the program."""
+_LAUNCHERS = frozenset("uv poetry pipenv pdm rye hatch".split())
+"""Programs that run other programs after the word `run`."""
+_MOST_STARTS = 20
+"""Folders that `find` starts in and that are told apart."""
+
+
+def program_name(word: Word) -> str:
+    """A program without its folders and the number of its version: `python` for `/usr/bin/python3.11`."""
+    name = posixpath.basename(word.text)
+    return name.rstrip("0123456789.") if name.startswith(("python", "pip", "pypy", "perl", "ruby", "node")) else name
+
+
+def without_options(words: Sequence[Word], with_value: str) -> list[Word]:
+    """The words after leading options and assignments; `with_value` has the short options that take a value."""
+    at = 0
+    while at < len(words) and (words[at].text.startswith("-") or "=" in words[at].text):
+        flag = words[at].text
+        at += 2 if _takes_next(flag, with_value) else 1
+        if flag == "--":
+            break
+    return list(words[at:])
+
+
+def _takes_next(flag: str, with_value: str) -> bool:
+    """Whether the word after an option is its value."""
+    if not flag.startswith("-") or flag.startswith("--"):
+        return flag in _LONG_VALUES
+    first = next((at for at, letter in enumerate(flag) if at and letter in with_value), None)
+    return first == len(flag) - 1
+
+
+def unwrapped(words: Sequence[Word]) -> list[Word]:
+    """The words starting at the actual program. The program is not known if an option has the whole command."""
+    left = list(words)
+    while left:
+        wrapper = posixpath.basename(left[0].text)
+        launched = without_options(left[1:], "pEC") if wrapper in _LAUNCHERS else []
+        if launched and launched[0].text == "run":
+            left = without_options(launched[1:], "pE")
+        elif wrapper in _WRAPPERS:
+            rest = without_options(left[1:], _WRAPPERS[wrapper])
+            if wrapper == "env" and any(word.text.startswith(("-S", "--s")) for word in left[: -len(rest) or None]):
+                return [Word("$command", known=False)]
+            left = rest[1:] if wrapper in _FIRST else rest
+        else:
+            break
+    return left
+
+
+def module_run(words: Sequence[Word]) -> Sequence[Word]:
+    """The module that Python runs by `-m` and its arguments; empty if there isn't one."""
+    rest = list(words[1:])
+    while rest and rest[0].text.startswith("-"):
+        flag = rest.pop(0).text
+        letters = flag[1:].partition("m")[0]
+        if flag.startswith("--") or any(letter in "cWX" for letter in letters):
+            rest = rest[1:] if flag in ("-W", "-X") else rest
+            if "c" in letters:
+                return ()
+        elif flag.endswith("m"):
+            return rest
+        elif "m" in flag:
+            return [Word(flag.partition("m")[2]), *rest]
+    return ()
+
+
+def git_words(arguments: Sequence[Word]) -> tuple[list[Word], list[tuple[str, Word]]]:
+    """The words of `git` from its action on, and its options with a value before that, such as `-C`."""
+    given: list[tuple[str, Word]] = []
+    at = 0
+    while at < len(arguments) and arguments[at].text.startswith("-"):
+        flag, _, value = arguments[at].text.partition("=")
+        if value:
+            given.append((flag, replace(arguments[at], text=value)))
+        elif _takes_next(flag, "Cc") and at + 1 < len(arguments):
+            at += 1
+            given.append((flag, arguments[at]))
+        at += 1
+    return list(arguments[at:]), given
+
+
+def xargs_words(arguments: Sequence[Word]) -> tuple[list[Word], str]:
+    """The words of the program that `xargs` runs, and the mark that it replaces; "" if it appends."""
+    inner = without_options(arguments, "aEdILnPs")
+    options = [word.text for word in arguments[: len(arguments) - len(inner)]]
+    mark = ""
+    for flag, after in zip(options, [*options[1:], ""], strict=False):
+        if flag == "-I":
+            mark = after
+        elif flag.startswith(("-I", "-i")):
+            mark = flag[2:] or "{}"
+        elif flag.startswith("--replace"):
+            mark = flag.partition("=")[2] or "{}"
+    return inner, mark
+
+
+def runs(words: Sequence[Word], target: str) -> bool | None:
+    """Whether a command runs a program with its first words, as `git push`. None: its text doesn't show it.
+
+    Options between the words are skipped. The word after an option may be its value.
+    """
+    wanted = target.split()
+    if wanted[0] not in (program_name(words[0]), posixpath.basename(words[0].text)):
+        return False
+    rest = list(words[1:])
+    if wanted[0] == "git":
+        rest, given = git_words(rest)
+        if any(flag == "-c" and value.text.startswith("alias.") for flag, value in given):
+            return None
+    return _comes(rest, wanted[1:])
+
+
+def _comes(words: Sequence[Word], wanted: Sequence[str]) -> bool | None:
+    """Whether the wanted words come first, apart from options."""
+    left, option, sure = list(wanted), False, True
+    for word in words:
+        if not left:
+            break
+        if not word.known:
+            return None
+        is_option = word.text.startswith("-")
+        if word.text == left[0]:
+            left.pop(0)
+            sure = sure and not option
+        elif option and not is_option:
+            sure = False
+        elif not is_option:
+            return False
+        option = is_option and "=" not in word.text
+    if left:
+        return False
+    return True if sure else None
+
+
+def target_last(arguments: Sequence[Word]) -> list[Word]:
+    """The paths of a copy, its target last, also if it is the value of `-t`."""
+    paths, target = [], []
+    for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
+        name, _, value = word.text.partition("=")
+        if name == "--target-directory" and value:
+            target.append(replace(word, text=value))
+        elif word.text.startswith("-t") and len(word.text) > 2:
+            target.append(replace(word, text=word.text[2:]))
+        elif before in ("-t", "--target-directory"):
+            target.append(word)
+        elif not word.text.startswith("-"):
+            paths.append(word)
+    return paths + target
+
+
+def found_by(arguments: Sequence[Word]) -> list[Word]:
+    """The paths that `find` finds: below the folders that it starts in, if the text shows them."""
+    left = list(arguments)
+    while left and (left[0].text in ("-L", "-H", "-P") or left[0].text.startswith("-O")):
+        left.pop(0)
+    texts = [word.text for word in left]
+    end = next((n for n, text in enumerate(texts) if text[:1] in ("-", "(", "!", ",")), len(left))
+    known = all(word.known for word in left[:end]) and not {"-files0-from", "-D"} & set(texts)
+    if not known or end > _MOST_STARTS:
+        return [Word("$file", known=False)]
+    return [Word(posixpath.join(start, "$file"), known=False) for start in texts[:end] or ["."]]
+
+
+def filled(words: Sequence[Word], mark: str, found: Word) -> list[Word]:
+    """A command's words with a found path, which is not known, at the places of its mark."""
+    return [replace(found, text=word.text.replace(mark, found.text)) if mark in word.text else word for word in words]
