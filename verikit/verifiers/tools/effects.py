@@ -13,13 +13,17 @@ from typing import Literal
 
 from verikit.calls import ToolCall
 from verikit.verifiers.tools.programs import (
+    actions_of_find,
+    awk_acts,
     filled,
     found_by,
     git_words,
     module_run,
     program_name,
     target_last,
+    tests_of,
     unwrapped,
+    written,
     xargs_words,
 )
 from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
@@ -169,14 +173,19 @@ class _Shell:
             yield Effect("hides", told=told)
             return
         yield Effect("runs", program, told=told, words=words)
-        arguments = words[1:]
         module = module_run(words) if program == "python" else ()
         if module:
             yield Effect("runs", module[0].text, told=told, words=module)
         if module and module[0].text == "pytest":
-            yield from self._program("pytest", module[1:], command, told)
-        elif program == "xargs":
-            yield from self._xargs(arguments, told, depth)
+            program, words = "pytest", list(module)
+        yield from self._done_by(program, words[1:], command, told, depth)
+
+    def _done_by(
+        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
+    ) -> Iterator[Effect]:
+        """The effects of a program, by its kind."""
+        if program == "xargs":
+            yield from self._xargs(arguments, depth)
         elif program == "find":
             yield from self._find(arguments, told, depth)
         elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
@@ -238,10 +247,19 @@ class _Shell:
         elif program in _WRITES or edits:
             yield from self._writer(program, paths, told)
         elif program in _READS:
-            given = paths[1:] if program in _PATTERN_FIRST and not {"-f", "-e"} & set(flags) else paths
-            yield from (self._effect("reads", word, told) for word in given)
+            yield from self._reader(program, arguments, told)
         elif program not in _HARMLESS:
             yield from (self._effect("names", word, told) for word in paths)
+
+    def _reader(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A program that reads its paths, and may have an output among them."""
+        paths = [word for word in arguments if not word.text.startswith("-")]
+        scripted = program in _PATTERN_FIRST and not {"-f", "-e"} & {word.text for word in arguments}
+        yield from (self._effect("reads", word, told) for word in (paths[1:] if scripted else paths))
+        yield from (self._effect("writes", word, told) for word in written(program, arguments))
+        text = "\n".join(word.text for word in arguments)
+        if program.endswith("awk") and awk_acts(text):
+            yield Effect("opaque", told=text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A copy, which reads its sources, or a move, which takes them away."""
@@ -259,27 +277,21 @@ class _Shell:
     def _find(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
         """`find`, which lists unless it is to run, write or delete something."""
         found = found_by(arguments)
-        flag, here = "", self._cwd
-        inner: list[Word] = []
-        for word in arguments:
-            if flag.startswith(("-exec", "-ok")) and word.text not in (";", "+"):
-                inner.append(word)
-                continue
-            if flag.startswith(("-exec", "-ok")):
-                self._cwd = None if flag.endswith("dir") else here
-                for path in found:
-                    yield from self._command(SimpleCommand(filled(inner, "{}", path)), depth + 1)
-                self._cwd = here
-                inner = []
-            elif flag.startswith(("-fprint", "-fls")):
-                yield self._effect("writes", word, told)
-            flag = "" if word.text in (";", "+") else word.text
+        for flag, words in actions_of_find(arguments):
             if flag == "-delete":
                 yield from (self._effect("writes", path, told) for path in found)
-        if inner:
-            yield Effect("hides", told=told)
+            elif flag.startswith("-f"):
+                yield from (self._effect("writes", word, told) for word in words)
+            elif not words or words[-1].text not in (";", "+"):
+                yield Effect("hides", told=told)
+            else:
+                here = self._cwd
+                self._cwd = None if flag.endswith("dir") else here
+                for path in found:
+                    yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
+                self._cwd = here
 
-    def _xargs(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
+    def _xargs(self, arguments: Sequence[Word], depth: int) -> Iterator[Effect]:
         """The program that `xargs` runs on words that the text does not show."""
         inner, mark = xargs_words(arguments)
         file = Word("$file", known=False)
@@ -290,9 +302,8 @@ class _Shell:
         """Tests, which are read; an option that may write leaves the effect open."""
         flags = [word.text for word in arguments if word.text.startswith("-")]
         does: Does = "reads" if all(flag.startswith(_PYTEST_READS) for flag in flags) else "names"
-        for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
-            if not word.text.startswith("-") and before not in ("-k", "-m", "-n", "-W", "-r"):
-                yield self._effect(does, replace(word, text=word.text.partition("::")[0]), told)
+        for word in tests_of(arguments):
+            yield self._effect(does, word, told)
 
     def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         """A program that changes all of its paths; `sed` all but its script, `patch` the files its patch names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from verikit.verifiers.tools.shell import Word
 
@@ -59,18 +60,25 @@ def unwrapped(words: Sequence[Word]) -> list[Word]:
     """The words starting at the actual program. The program is not known if an option has the whole command."""
     left = list(words)
     while left:
-        wrapper = posixpath.basename(left[0].text)
-        launched = without_options(left[1:], "pEC") if wrapper in _LAUNCHERS else []
-        if launched and launched[0].text == "run":
-            left = without_options(launched[1:], "pE")
-        elif wrapper in _WRAPPERS:
-            rest = without_options(left[1:], _WRAPPERS[wrapper])
-            if wrapper == "env" and any(word.text.startswith(("-S", "--s")) for word in left[: -len(rest) or None]):
-                return [Word("$command", known=False)]
-            left = rest[1:] if wrapper in _FIRST else rest
-        else:
+        inner = _inner(posixpath.basename(left[0].text), left[1:])
+        if inner is None:
             break
+        left = inner
     return left
+
+
+def _inner(wrapper: str, words: Sequence[Word]) -> list[Word] | None:
+    """The command that a wrapper or launcher runs; None if the program is neither."""
+    if wrapper in _LAUNCHERS:
+        rest = without_options(words, "pEC")
+        return without_options(rest[1:], "pE") if rest and rest[0].text == "run" else None
+    if wrapper not in _WRAPPERS:
+        return None
+    rest = without_options(words, _WRAPPERS[wrapper])
+    options = words[: len(words) - len(rest)]
+    if wrapper == "env" and any(word.text.startswith(("-S", "--s")) for word in options):
+        return [Word("$command", known=False)]
+    return rest[1:] if wrapper in _FIRST else rest
 
 
 def module_run(words: Sequence[Word]) -> Sequence[Word]:
@@ -140,22 +148,18 @@ def _comes(words: Sequence[Word], wanted: Sequence[str]) -> bool | None:
     """Whether the wanted words come first, apart from options."""
     left, option, sure = list(wanted), False, True
     for word in words:
-        if not left:
+        if not left or not word.known:
             break
-        if not word.known:
-            return None
         is_option = word.text.startswith("-")
+        if not (is_option or option or word.text == left[0]):
+            return False
+        sure = sure and (is_option or not option)  # after an option it may be the option's value
         if word.text == left[0]:
             left.pop(0)
-            sure = sure and not option
-        elif option and not is_option:
-            sure = False
-        elif not is_option:
-            return False
         option = is_option and "=" not in word.text
     if left:
-        return False
-    return True if sure else None
+        return None if any(not word.known for word in words) else False
+    return sure or None
 
 
 def target_last(arguments: Sequence[Word]) -> list[Word]:
@@ -176,17 +180,66 @@ def target_last(arguments: Sequence[Word]) -> list[Word]:
 
 def found_by(arguments: Sequence[Word]) -> list[Word]:
     """The paths that `find` finds: below the folders that it starts in, if the text shows them."""
-    left = list(arguments)
-    while left and (left[0].text in ("-L", "-H", "-P") or left[0].text.startswith("-O")):
-        left.pop(0)
-    texts = [word.text for word in left]
-    end = next((n for n, text in enumerate(texts) if text[:1] in ("-", "(", "!", ",")), len(left))
-    known = all(word.known for word in left[:end]) and not {"-files0-from", "-D"} & set(texts)
-    if not known or end > _MOST_STARTS:
+    starts = _starts(arguments) or [Word(".")]
+    opaque = {"-files0-from", "-D"} & {word.text for word in arguments}
+    if opaque or len(starts) > _MOST_STARTS or not all(word.known for word in starts):
         return [Word("$file", known=False)]
-    return [Word(posixpath.join(start, "$file"), known=False) for start in texts[:end] or ["."]]
+    return [Word(posixpath.join(word.text, "$file"), known=False) for word in starts]
+
+
+def _starts(arguments: Sequence[Word]) -> Sequence[Word]:
+    """The words of `find` between its first options and its expression."""
+    options = 0
+    while options < len(arguments) and arguments[options].text[:2] in ("-L", "-H", "-P", "-O"):
+        options += 1
+    end = options
+    while end < len(arguments) and arguments[end].text[:1] not in ("-", "(", "!", ","):
+        end += 1
+    return arguments[options:end]
+
+
+def actions_of_find(arguments: Sequence[Word]) -> list[tuple[str, list[Word]]]:
+    """The options of `find` that do something, with their words: a command up to its `;` or `+`, or a file."""
+    actions: list[tuple[str, list[Word]]] = []
+    most = 0
+    for word in arguments:
+        if most:
+            actions[-1][1].append(word)
+            most = 0 if word.text in (";", "+") else most - 1
+        elif word.text == "-delete" or word.text.startswith(("-exec", "-ok", "-fprint", "-fls")):
+            actions.append((word.text, []))
+            most = {"-d": 0, "-f": 1}.get(word.text[:2], len(arguments))
+    return actions
+
+
+def tests_of(arguments: Sequence[Word]) -> list[Word]:
+    """The paths of `pytest`, without the names of tests in them. Values such as `--basetemp=PATH` are among them."""
+    found: list[Word] = []
+    for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
+        name, _, value = word.text.partition("=")
+        text = value.rpartition(":")[2] if name.startswith("--") else name.partition("::")[0]
+        if text and not text.startswith("-") and before not in ("-k", "-m", "-n", "-W", "-r"):
+            found.append(replace(word, text=text))
+    return found
+
+
+def awk_acts(text: str) -> bool:
+    """Whether a program of awk may write a file or run a command."""
+    return "print" in text.rpartition(">")[0] or "|" in text.replace("||", "") or "system" in text
 
 
 def filled(words: Sequence[Word], mark: str, found: Word) -> list[Word]:
     """A command's words with a found path, which is not known, at the places of its mark."""
     return [replace(found, text=word.text.replace(mark, found.text)) if mark in word.text else word for word in words]
+
+
+def written(program: str, arguments: Sequence[Word]) -> list[Word]:
+    """The files that a program writes although it mostly reads: the output of `sort`, the second path of `uniq`."""
+    if program in ("uniq", "xxd"):
+        return [word for word in arguments if not word.text.startswith("-")][1:2]
+    if program != "sort":
+        return []
+    joined = [replace(word, text=word.text.removeprefix("--output=").removeprefix("-o")) for word in arguments
+              if word.text.startswith(("--output=", "-o"))]  # fmt: skip
+    after = [word for flag, word in pairwise(arguments) if flag.text in ("-o", "--output")]
+    return after + [word for word in joined if word.text]
