@@ -258,7 +258,7 @@ class _Shell:
         yield from (self._effect("reads", word, told) for word in (paths[1:] if scripted else paths))
         yield from (self._effect("writes", word, told) for word in written(program, arguments))
         text = "\n".join(word.text for word in arguments)
-        if program.endswith("awk") and awk_acts(text):
+        if awk_acts(program, text):
             yield Effect("opaque", told=text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:

@@ -146,20 +146,21 @@ def runs(words: Sequence[Word], target: str) -> bool | None:
 
 def _comes(words: Sequence[Word], wanted: Sequence[str]) -> bool | None:
     """Whether the wanted words come first, apart from options."""
-    left, option, sure = list(wanted), False, True
-    for word in words:
-        if not left or not word.known:
-            break
+    if not wanted:
+        return True
+    option = unsure = False
+    for at, word in enumerate(words):
+        if not word.known:
+            return None
         is_option = word.text.startswith("-")
-        if not (is_option or option or word.text == left[0]):
+        unsure = unsure or (option and not is_option)  # it may be the option's value
+        if word.text == wanted[0]:
+            rest = _comes(words[at + 1 :], wanted[1:])
+            return None if rest and unsure else rest
+        if not is_option and not option:
             return False
-        sure = sure and (is_option or not option)  # after an option it may be the option's value
-        if word.text == left[0]:
-            left.pop(0)
         option = is_option and "=" not in word.text
-    if left:
-        return None if any(not word.known for word in words) else False
-    return sure or None
+    return False
 
 
 def target_last(arguments: Sequence[Word]) -> list[Word]:
@@ -223,8 +224,10 @@ def tests_of(arguments: Sequence[Word]) -> list[Word]:
     return found
 
 
-def awk_acts(text: str) -> bool:
-    """Whether a program of awk may write a file or run a command."""
+def awk_acts(program: str, text: str) -> bool:
+    """Whether a script of awk may write a file or run a command."""
+    if not program.endswith("awk"):
+        return False
     return "print" in text.rpartition(">")[0] or "|" in text.replace("||", "") or "system" in text
 
 
@@ -239,7 +242,6 @@ def written(program: str, arguments: Sequence[Word]) -> list[Word]:
         return [word for word in arguments if not word.text.startswith("-")][1:2]
     if program != "sort":
         return []
-    joined = [replace(word, text=word.text.removeprefix("--output=").removeprefix("-o")) for word in arguments
-              if word.text.startswith(("--output=", "-o"))]  # fmt: skip
     after = [word for flag, word in pairwise(arguments) if flag.text in ("-o", "--output")]
-    return after + [word for word in joined if word.text]
+    joined = [replace(word, text=word.text.removeprefix("--output=").removeprefix("-o")) for word in arguments]
+    return after + [new for new, word in zip(joined, arguments, strict=True) if new.text and new != word]
