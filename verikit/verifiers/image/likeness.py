@@ -54,10 +54,11 @@ def likeness(picture: Any, expected: Any) -> Likeness:
     if numpy.abs(grounds[0] - grounds[1]).max() > OTHER_GROUND:
         return Likeness(0.0, "the ground has another colour")
     own, wanted = own - grounds[0], wanted - grounds[1]
-    if content(own).mean() < LEAST_CONTENT:
+    strong, other = _strength(own), _strength(wanted)
+    if (strong > SEEN).mean() < LEAST_CONTENT:
         return Likeness(0.0, "the picture is blank")
-    own = aligned(own, wanted)
-    mine, theirs = content(own), content(wanted)
+    own = _aligned(own, strong, other)
+    mine, theirs = content(own), other > SEEN
     either = mine | theirs
     parts = {"overlap": _overlap(mine, theirs), "colour": _colour(own, wanted, either),
              "structure": _structure(own, wanted, either)}  # fmt: skip
@@ -92,9 +93,8 @@ def _strength(difference: Any) -> Any:
     return numpy.maximum(numpy.maximum(sizes[..., 0], sizes[..., 1]), sizes[..., 2])
 
 
-def aligned(own: Any, wanted: Any) -> Any:
+def _aligned(own: Any, strong: Any, other: Any) -> Any:
     """The picture, shifted to put most of its content in the rows and columns of the other's content."""
-    strong, other = _strength(own), _strength(wanted)
     down, right = (_shift(strong.sum(axis=axis), other.sum(axis=axis)) for axis in (1, 0))
     return _between(_between(own, down, 0), right, 1)
 
@@ -182,10 +182,11 @@ def _structure(own: Any, wanted: Any, either: Any) -> Any:
 
     first, second = (_window((image[..., 0] + image[..., 1] + image[..., 2]) / 3 / 255, 3) for image in (own, wanted))
     mean_1, mean_2 = _window(first, 7), _window(second, 7)
-    var_1, var_2 = _window(first * first, 7) - mean_1**2, _window(second * second, 7) - mean_2**2
-    both = _window(first * second, 7) - mean_1 * mean_2
+    squares, product = mean_1**2 + mean_2**2, mean_1 * mean_2
+    variances = _window(first * first + second * second, 7) - squares
+    both = _window(first * second, 7) - product
     c_1, c_2 = 0.01**2, 0.03**2
-    ssim = ((2 * mean_1 * mean_2 + c_1) * (2 * both + c_2)) / ((mean_1**2 + mean_2**2 + c_1) * (var_1 + var_2 + c_2))
+    ssim = (2 * product + c_1) * (2 * both + c_2) / ((squares + c_1) * (variances + c_2))
     size = _blocks(either)
     return (_blocks(ssim * either) + numpy.maximum(_FEW - size, 0)) / numpy.maximum(size, _FEW)
 
@@ -194,6 +195,7 @@ def _window(image: Any, side: int) -> Any:
     """Means over squares of pixels."""
     import numpy
 
-    padded = numpy.pad(image, side // 2 + 1, mode="edge")[:-1, :-1]
-    sums = padded.cumsum(axis=0, dtype=numpy.float64).cumsum(axis=1)
-    return (sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]) / side**2
+    padded = numpy.pad(image.astype(numpy.float64), side // 2, mode="edge")
+    high, wide = image.shape
+    rows = sum((padded[at : at + high] for at in range(1, side)), padded[:high])
+    return sum((rows[:, at : at + wide] for at in range(1, side)), rows[:, :wide]) / side**2
