@@ -36,6 +36,9 @@ FORGED = {
     "replaces its document": (SUM.format("setTimeout(() => document.write('Total 42'), 200)"), {}),
     "blocks": (SUM.format("alert('Total 42')"), {}),
     "a worker without end": ("<p>Total 42</p><script>" + WORKER.format("for(;;);") + "</script>", {}),
+    "a shared worker without end": ("<p>Total 42</p><script>new SharedWorker('data:,for(;;);')</script>", {}),
+    "goes to a document of its own": (
+        SUM.format("location = URL.createObjectURL(new Blob(['<p>Total 42'], {type: 'text/html'}))"), {}),
     "hangs": (SUM.format("n.textContent = 42; setTimeout(() => { for(;;); }, 30)"), {"absent": ["x"]}),
     "opens a window": ("<button onclick='open()'>Total 42</button>", {"steps": [{"click": "button"}]}),
 }  # fmt: skip
