@@ -96,6 +96,15 @@ def test_an_honest_page_is_accepted(name, monkeypatch):
     assert "Chromium 1" in score.text
 
 
+@pytest.mark.slow(seconds=3)
+def test_text_under_a_cover_that_goes_away_is_in_sight(monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 3.0)
+    cover = "<div id=o style='position:fixed;inset:0;background:#fff'>Loading</div>"
+    page = f"<p>Total 42</p>{cover}<script>setTimeout(() => o.remove(), 400)</script>"
+    assert graded(page, visible=["Total 42"]).value == 1.0
+
+
 @pytest.mark.slow(seconds=2)
 def test_expected_values_never_enter_the_browser_and_a_spec_gets_the_text_in_sight(monkeypatch):
     need_browser()
