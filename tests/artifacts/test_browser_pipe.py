@@ -147,6 +147,25 @@ def test_a_page_may_go_to_another_file_of_the_workspace_and_answer_an_expected_d
     assert pipe.sent[1][1] == {"accept": True, "promptText": "four"}
 
 
+def test_only_documents_of_the_workspace_may_follow_each_other():
+    guard, _ = guarded()
+    guard.heard("s", "Page.frameNavigated", {"frame": {"id": "f", "loaderId": "of the empty page"}})
+    for load, address in (("1", "http://localhost/index.html"), ("2", "http://localhost/two.html")):
+        name, request = document(address)
+        guard.heard("s", name, request | {"networkId": load})
+        guard.heard("s", "Page.frameNavigated", {"frame": {"id": "f", "loaderId": load}})
+    with pytest.raises(AgentFault, match="replaces its document"):
+        guard.heard("s", "Page.frameNavigated", {"frame": {"id": "f", "loaderId": "of a blob"}})
+
+
+def test_shared_workers_and_workers_of_workers_are_watched():
+    guard, pipe = guarded()
+    guard.heard("", "Target.targetCreated", {"targetInfo": {"type": "shared_worker", "targetId": "x"}})
+    guard.heard("s", "Target.attachedToTarget", {"targetInfo": {"type": "worker"}, "sessionId": "w"})
+    assert [method for method, _ in pipe.sent] == ["Target.attachToTarget", "Target.setAutoAttach"]
+    assert pipe.sent[0][1]["targetId"] == "x"
+
+
 def test_a_crash_of_unknown_cause_is_nobodys_fault_yet():
     guard, _ = guarded()
     with pytest.raises(Crash):

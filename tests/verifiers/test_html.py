@@ -36,6 +36,9 @@ FORGED = {
     "replaces its document": (SUM.format("setTimeout(() => document.write('Total 42'), 200)"), {}),
     "blocks": (SUM.format("alert('Total 42')"), {}),
     "a worker without end": ("<p>Total 42</p><script>" + WORKER.format("for(;;);") + "</script>", {}),
+    "a shared worker without end": ("<p>Total 42</p><script>new SharedWorker('data:,for(;;);')</script>", {}),
+    "goes to a document of its own": (
+        SUM.format("location = URL.createObjectURL(new Blob(['<p>Total 42'], {type: 'text/html'}))"), {}),
     "hangs": (SUM.format("n.textContent = 42; setTimeout(() => { for(;;); }, 30)"), {"absent": ["x"]}),
     "opens a window": ("<button onclick='open()'>Total 42</button>", {"steps": [{"click": "button"}]}),
 }  # fmt: skip
@@ -91,6 +94,15 @@ def test_an_honest_page_is_accepted(name, monkeypatch):
     score = graded(page, visible=["Total 42"], **options)
     assert score.value == 1.0, score
     assert "Chromium 1" in score.text
+
+
+@pytest.mark.slow(seconds=3)
+def test_text_under_a_cover_that_goes_away_is_in_sight(monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 3.0)
+    cover = "<div id=o style='position:fixed;inset:0;background:#fff'>Loading</div>"
+    page = f"<p>Total 42</p>{cover}<script>setTimeout(() => o.remove(), 400)</script>"
+    assert graded(page, visible=["Total 42"]).value == 1.0
 
 
 @pytest.mark.slow(seconds=2)

@@ -35,6 +35,8 @@ class PageGuard:
         self.dialogs: list[bool | str] = []
         """Answers to the next dialogs. A dialog without an answer is the page's failure."""
         self._documents = 0
+        self._loads: set[str] = set()
+        """The browser's ids of the loads of documents that the workspace answered."""
 
     def heard(self, session: str, name: str, data: dict[str, Any]) -> None:
         """Act on an event.
@@ -54,6 +56,8 @@ class PageGuard:
         if document and data.get("frameId") == self.frame and not self._site.has(address):
             self._pipe.send("Fetch.failRequest", session, requestId=number, errorReason="BlockedByClient")
             raise AgentFault(f"the page goes away to {address[:200]!r}")
+        if document and "networkId" in data:
+            self._loads.add(str(data["networkId"]))
         answer = self._site.answer(address)
         if answer is None:
             self._pipe.send("Fetch.failRequest", session, requestId=number, errorReason="BlockedByClient")
@@ -66,6 +70,8 @@ class PageGuard:
             self._documents += 1
             if self._documents > _MOST_DOCUMENTS:
                 raise AgentFault("the page is replaced without end")
+            if self._loads and str(frame.get("loaderId")) not in self._loads:  # a blob: address
+                raise AgentFault("the page replaces its document")
 
     def _opened(self, session: str, data: dict[str, Any]) -> None:
         frame = data.get("frame")
@@ -77,8 +83,12 @@ class PageGuard:
 
     def _created(self, session: str, data: dict[str, Any]) -> None:
         info = data.get("targetInfo")
-        if isinstance(info, dict) and info.get("type") == "page" and info.get("openerId") == self.target:
+        if not isinstance(info, dict):
+            return
+        if info.get("type") == "page" and info.get("openerId") == self.target:
             raise AgentFault(f"the page opens a window: {str(info.get('url'))[:200]!r}")
+        if info.get("type") == "shared_worker":
+            self._pipe.send("Target.attachToTarget", targetId=str(info.get("targetId")), flatten=True)
 
     def _attached(self, session: str, data: dict[str, Any]) -> None:
         info, own = data.get("targetInfo"), str(data.get("sessionId", ""))
@@ -86,6 +96,7 @@ class PageGuard:
             self.workers[own] = str(info["type"])
             if len(self.workers) > _MOST_WORKERS:
                 raise AgentFault("the page starts workers without end")
+            self._pipe.send("Target.setAutoAttach", own, autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
     def _detached(self, session: str, data: dict[str, Any]) -> None:
         self.workers.pop(str(data.get("sessionId", "")), None)

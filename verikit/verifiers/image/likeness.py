@@ -54,11 +54,15 @@ def likeness(picture: Any, expected: Any) -> Likeness:
     if numpy.abs(grounds[0] - grounds[1]).max() > OTHER_GROUND:
         return Likeness(0.0, "the ground has another colour")
     own, wanted = own - grounds[0], wanted - grounds[1]
-    if content(own).mean() < LEAST_CONTENT:
+    strong, other = _strength(own), _strength(wanted)
+    if (strong > SEEN).mean() < LEAST_CONTENT:
         return Likeness(0.0, "the picture is blank")
-    own = aligned(own, wanted)
-    parts = {"overlap": _overlap(own, wanted), "colour": _colour(own, wanted), "structure": _structure(own, wanted)}
-    used = _blocks(content(own) | content(wanted)) > 0
+    own = _aligned(own, strong, other)
+    mine, theirs = content(own), other > SEEN
+    either = mine | theirs
+    parts = {"overlap": _overlap(mine, theirs), "colour": _colour(own, wanted, either),
+             "structure": _structure(own, wanted, either)}  # fmt: skip
+    used = _blocks(either) > 0
     worst = {name: numpy.where(used, values, 1.0) for name, values in parts.items()}
     name = min(worst, key=lambda part: worst[part].min())
     down, right = numpy.unravel_index(int(worst[name].argmin()), worst[name].shape)
@@ -78,14 +82,19 @@ def ground(picture: Any) -> Any:
 
 def content(difference: Any) -> Any:
     """The mask of pixels that differ visibly from the background."""
+    return _strength(difference) > SEEN
+
+
+def _strength(difference: Any) -> Any:
+    """The largest difference of each pixel's colours, one colour at a time: numpy is slow over an axis of three."""
     import numpy
 
-    return numpy.abs(difference).max(axis=2) > SEEN
+    sizes = numpy.abs(difference)
+    return numpy.maximum(numpy.maximum(sizes[..., 0], sizes[..., 1]), sizes[..., 2])
 
 
-def aligned(own: Any, wanted: Any) -> Any:
+def _aligned(own: Any, strong: Any, other: Any) -> Any:
     """The picture, shifted to put most of its content in the rows and columns of the other's content."""
-    strong, other = (abs(difference).max(axis=2) for difference in (own, wanted))
     down, right = (_shift(strong.sum(axis=axis), other.sum(axis=axis)) for axis in (1, 0))
     return _between(_between(own, down, 0), right, 1)
 
@@ -150,35 +159,34 @@ def _near(mask: Any) -> Any:
     return near
 
 
-def _overlap(own: Any, wanted: Any) -> Any:
+def _overlap(mine: Any, theirs: Any) -> Any:
     import numpy
 
-    mine, theirs = content(own), content(wanted)
     strays = _blocks(mine & ~_near(theirs)), _blocks(theirs & ~_near(mine))
     return 1.0 - numpy.maximum(
         strays[0] / numpy.maximum(_blocks(mine), _FEW), strays[1] / numpy.maximum(_blocks(theirs), _FEW)
     )
 
 
-def _colour(own: Any, wanted: Any) -> Any:
+def _colour(own: Any, wanted: Any, either: Any) -> Any:
     import numpy
 
-    around = _near(content(own) | content(wanted))
+    around = _near(either)
     size = numpy.maximum(_blocks(around), _FEW)
     gaps = [numpy.abs(_blocks((own[..., at] - wanted[..., at]) * around)) / size / 255 for at in range(3)]
     return 1.0 - numpy.clip((numpy.maximum.reduce(gaps) - _STRAY) * _STRICT, 0.0, 1.0)
 
 
-def _structure(own: Any, wanted: Any) -> Any:
+def _structure(own: Any, wanted: Any, either: Any) -> Any:
     import numpy
 
-    first, second = (_window(image.mean(axis=2) / 255, 3) for image in (own, wanted))
+    first, second = (_window((image[..., 0] + image[..., 1] + image[..., 2]) / 3 / 255, 3) for image in (own, wanted))
     mean_1, mean_2 = _window(first, 7), _window(second, 7)
-    var_1, var_2 = _window(first * first, 7) - mean_1**2, _window(second * second, 7) - mean_2**2
-    both = _window(first * second, 7) - mean_1 * mean_2
+    squares, product = mean_1**2 + mean_2**2, mean_1 * mean_2
+    variances = _window(first * first + second * second, 7) - squares
+    both = _window(first * second, 7) - product
     c_1, c_2 = 0.01**2, 0.03**2
-    ssim = ((2 * mean_1 * mean_2 + c_1) * (2 * both + c_2)) / ((mean_1**2 + mean_2**2 + c_1) * (var_1 + var_2 + c_2))
-    either = content(own) | content(wanted)
+    ssim = (2 * product + c_1) * (2 * both + c_2) / ((squares + c_1) * (variances + c_2))
     size = _blocks(either)
     return (_blocks(ssim * either) + numpy.maximum(_FEW - size, 0)) / numpy.maximum(size, _FEW)
 
@@ -187,6 +195,7 @@ def _window(image: Any, side: int) -> Any:
     """Means over squares of pixels."""
     import numpy
 
-    padded = numpy.pad(image, side // 2 + 1, mode="edge")[:-1, :-1]
-    sums = padded.cumsum(axis=0, dtype=numpy.float64).cumsum(axis=1)
-    return (sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]) / side**2
+    padded = numpy.pad(image.astype(numpy.float64), side // 2, mode="edge")
+    high, wide = image.shape
+    rows = sum((padded[at : at + high] for at in range(1, side)), padded[:high])
+    return sum((rows[:, at : at + wide] for at in range(1, side)), rows[:, :wide]) / side**2
