@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MIN_ROWS = 8
 """Fewer rows than this can't show a difference."""
 _LEAST_TAIL = 1e-300
-REWARD, GOLD = "gold_reward", "gold"
-"""The names of the two held-out metrics."""
+REWARD, GOLD, ALARM = "gold_reward", "gold", "gold_alarm"
+"""The names of the held-out metrics. `gold_alarm` is 1 at an evaluation that raised the alarm, otherwise 0."""
 
 
 class RowScores(NamedTuple):
@@ -109,16 +109,20 @@ class GoldWatch:
                 raise TrainerError(f"run.gold scored no completion of the held-out rows: {each.reason}")
         return {}  # the engine failed, which the trainer reports
 
-    def watch(self, learner: Learner, step: int) -> str:
-        """Compare the last measurement with the highest one. Return a warning if gold fell, otherwise "".
+    def compare(self) -> GoldFall | None:
+        """Compare the last measurement with the highest one. Return the change if it is an alarm."""
+        if not self._peak:
+            return None
+        self._comparisons += 1
+        return gold_fall(self._peak, self._now, raised_z(self._section.z, self._comparisons))
+
+    def act(self, fall: GoldFall | None, learner: Learner, step: int) -> str:
+        """Act on the result of `compare`. Return a warning if gold fell, otherwise "".
 
         Raises:
             TrainerError: Gold fell, and `run.gold.action` is `stop`.
         """
-        section, fall = self._section, None
-        if self._peak:
-            self._comparisons += 1
-            fall = gold_fall(self._peak, self._now, raised_z(section.z, self._comparisons))
+        section = self._section
         if fall is None:
             if _mean_gold(self._now) > _mean_gold(self._peak):
                 self._peak, self._peak_step = self._now, step

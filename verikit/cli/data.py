@@ -25,6 +25,7 @@ LIST, FETCH = "list", "fetch"
 
 @click.command(
     cls=GroupedCommand,
+    stdout=True,
     usual="--out --config --split --limit --held-out --errors",
     purposes={
         "Held-out rows": "--held-out-file --seed",

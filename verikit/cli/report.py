@@ -87,8 +87,6 @@ def report(
     formats = [name for name, chosen in wanted.items() if chosen]
     if out is not None and not formats:
         raise click.UsageError("-o requires a file format: --csv, --latex, --markdown, --svg or --pdf")
-    if str(html) == "-":
-        raise UsageError("--html writes a file, not stdout", hint="--html report.html")
     options = Options(data, samples, by_key)
     if html is not None:
         _write(html, page(runs, options))

@@ -89,7 +89,10 @@ def _check_partial(run: Path, manifest: RunManifest) -> None:
 
 
 def _next(results: dict[str, dict[str, Any]], code: int) -> str:
-    if any(result["problems"] for result in results.values()):
+    problems = {name for result in results.values() for name in result["problems"]}
+    if problems == {SIGNATURE}:
+        return "sign the manifest with --sign KEY, and list the signer's public key in the file of --signers"
+    if problems:
         return "restore the named files, or run the command that wrote them again"
     if code:
         return "move the skipped folders out, or verify the signed runs by name"
