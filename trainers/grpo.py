@@ -21,7 +21,7 @@ from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distill import Teacher
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
-from verikit.trainers.gold import ALARM, GoldWatch
+from verikit.trainers.gold import ALARM, GOLD, GoldWatch
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.memory import memory_mb
@@ -338,7 +338,7 @@ class Trainer:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
             return
         fall = self.gold.compare() if self.gold is not None else None
-        if self.gold is not None:
+        if GOLD in metrics:
             metrics[ALARM] = float(fall is not None)
         if metrics:  # written before the alarm stops the run
             self._write({f"held-out/{name}": value for name, value in metrics.items()})

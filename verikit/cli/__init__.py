@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the table's order."""
-        return list(self.table)
+        return [*self.table]  # `list` is also a module of this package
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""

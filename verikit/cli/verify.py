@@ -91,7 +91,9 @@ def _check_partial(run: Path, manifest: RunManifest) -> None:
 def _next(results: dict[str, dict[str, Any]], code: int) -> str:
     problems = {name for result in results.values() for name in result["problems"]}
     if problems == {SIGNATURE}:
-        return "sign the manifest with --sign KEY, and list the signer's public key in the file of --signers"
+        return (
+            "a run that you trust is signed with --sign KEY. Its public key is a line `NAME KEY` of the --signers file"
+        )
     if problems:
         return "restore the named files, or run the command that wrote them again"
     if code:
