@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 
 import click
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.cli.command import NameChoice, next_note, next_step
-from verikit.errors import CONSIDERED, LISTED, LONGEST_NAME, UsageError, nearest
+from verikit.errors import CONSIDERED, LISTED, LONGEST_NAME, MissingExtra, UsageError, nearest
 
 
 def run(*words, code=0):
@@ -44,6 +45,8 @@ def test_the_last_line_names_the_next_step_when_a_gate_fails_too(rows, tmp_path)
     [
         (("list", "selectors"), "next: `verikit list NAME`"),
         (("list", "answer"), "next: `verikit list` shows all"),
+        (("list", "verikit_gsm8k"), "next: verikit eval verikit_gsm8k --model MODEL"),
+        (("list", "trl"), "next: verikit adapter show trl"),
         (("data", "list"), "next: verikit data FORM"),
         (("adapter", "show", "trl"), "next: verikit adapter write trl SPEC"),
         (("adapter", "show", "openai-grader"), "next: verikit adapter write openai-grader SPEC -o grader.json"),
@@ -147,6 +150,15 @@ def test_a_dash_is_stdout_where_stdout_is_the_default(words, rows, monkeypatch):
     monkeypatch.chdir(rows.parent)
     assert run(*words.split(), "-o", "-").stdout == run(*words.split()).stdout
     assert not (rows.parent / "-").exists()
+
+
+def test_fetching_without_the_packages_of_eval_names_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    for name in ("fetch", "sources"):
+        monkeypatch.delitem(sys.modules, f"verikit.evals.{name}", raising=False)
+    error = CliRunner().invoke(cli, ["data", "fetch", "verikit_gsm8k"], standalone_mode=False).exception
+    assert isinstance(error, MissingExtra)
+    assert "verikit[eval]" in error.hint
 
 
 def test_a_missing_signature_is_not_a_changed_file(rows, tmp_path):

@@ -15,7 +15,7 @@ from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
 from verikit.cli.options import UNSCORED, json_option, limit_option, parse_share, quiet_option
 from verikit.convert import FORMS, ConversionCounts, Form, convert
 from verikit.convert.inputs import read_files, rows
-from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.errors import MissingExtra, SchemaError, UsageError, with_hint
 from verikit.platform.terminal import Watch, printable
 
 SHOWN = 3
@@ -123,7 +123,11 @@ def _fetch(names: tuple[str, ...], quiet: bool) -> int:
     """Download the rows of benchmark tasks. The core finds the layer of the tasks by name."""
     if not names:
         raise click.UsageError("pass the TASKs to fetch. `verikit list tasks` shows them")
-    import_module("verikit.evals.fetch").fetch(names, lambda line: click.echo(printable(line)))
+    try:
+        fetch = import_module("verikit.evals.fetch").fetch
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"verikit data fetch (no {error.name})", "eval") from None
+    fetch(names, lambda line: click.echo(printable(line)))
     next_step("verikit", "eval", *names, "--model", "MODEL", quiet=quiet)
     return 0
 
