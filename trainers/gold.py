@@ -92,6 +92,7 @@ class GoldWatch:
         self._peak: list[RowScores | None] = []
         self._peak_step, self._factor, self._comparisons = 0, 1.0, 0
         self._now: list[RowScores | None] = []
+        self._fall: GoldFall | None = None
 
     def measure(self, sampler: Sampler) -> dict[str, float]:
         """Score completions of the held-out rows, and return the mean reward and the mean gold.
@@ -109,20 +110,21 @@ class GoldWatch:
                 raise TrainerError(f"run.gold scored no completion of the held-out rows: {each.reason}")
         return {}  # the engine failed, which the trainer reports
 
-    def compare(self) -> GoldFall | None:
-        """Compare the last measurement with the highest one. Return the change if it is an alarm."""
-        if not self._peak:
-            return None
-        self._comparisons += 1
-        return gold_fall(self._peak, self._now, raised_z(self._section.z, self._comparisons))
+    def compare(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Compare the last measurement with the highest one. Return the alarm, if gold is among the metrics."""
+        self._fall = None
+        if self._peak:
+            self._comparisons += 1
+            self._fall = gold_fall(self._peak, self._now, raised_z(self._section.z, self._comparisons))
+        return {ALARM: float(self._fall is not None)} if GOLD in metrics else {}
 
-    def act(self, fall: GoldFall | None, learner: Learner, step: int) -> str:
-        """Act on the result of `compare`. Return a warning if gold fell, otherwise "".
+    def act(self, learner: Learner, step: int) -> str:
+        """Act on the last comparison. Return a warning if gold fell, otherwise "".
 
         Raises:
             TrainerError: Gold fell, and `run.gold.action` is `stop`.
         """
-        section = self._section
+        section, fall = self._section, self._fall
         if fall is None:
             if _mean_gold(self._now) > _mean_gold(self._peak):
                 self._peak, self._peak_step = self._now, step

@@ -21,7 +21,7 @@ from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distill import Teacher
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
-from verikit.trainers.gold import ALARM, GOLD, GoldWatch
+from verikit.trainers.gold import GoldWatch
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.memory import memory_mb
@@ -337,13 +337,12 @@ class Trainer:
             if self.folder.main:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
             return
-        fall = self.gold.compare() if self.gold is not None else None
-        if GOLD in metrics:
-            metrics[ALARM] = float(fall is not None)
+        if self.gold is not None:
+            metrics |= self.gold.compare(metrics)
         if metrics:  # written before the alarm stops the run
             self._write({f"held-out/{name}": value for name, value in metrics.items()})
         self.best.offer(metrics, self._name())
-        told = self.gold.act(fall, self.learner, self.step) if self.gold is not None else ""
+        told = self.gold.act(self.learner, self.step) if self.gold is not None else ""
         if told and self.folder.main:
             _log.warning("%s", told)
 

@@ -23,8 +23,7 @@ def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
         yield f"answers of kind {kind} are paid in the form {form!r}"
     yield ""
     rows = [(count.check, f"{count.found:,}", f"{count.rows:,}", _share(count)) for count in result.checks]
-    marks = [float(not count.found) if count.rows else None for count in result.checks]
-    yield from table(("check", "found", "rows", "share"), rows, marks)
+    yield from table(("check", "found", "rows", "share"), rows, list(map(_found, result.checks)))
     yield from _probes(result, "rewriting", "spellings that are not paid", lambda count: count.paid < count.rows)
     yield from _probes(result, "near_miss", "near misses that are paid", lambda count: count.paid > 0)
     yield from _probes(result, "hack", "hacks", lambda count: True)
@@ -68,6 +67,11 @@ def _probes(result: AuditResult, check: str, title: str, shown: Callable[[ProbeC
         yield ""
         header = (title, "rows", "paid", "share", "mean", "highest", "unscored")
         yield from table(header, [_line(count) for count in counts], [_mark(count) for count in counts])
+
+
+def _found(count: CheckCount) -> float | None:
+    """1 if a check found nothing, 0 if it found something, None if it had no rows."""
+    return float(not count.found) if count.rows else None
 
 
 def _mark(count: ProbeCount) -> float | None:
