@@ -136,6 +136,7 @@ def test_nothing_to_do_is_said_only_if_nothing_is_wrong(rows, tmp_path):
         "audit rows.jsonl -o -",
         "env audit . --html -",
         "env audit . --junit -",
+        "data gsm8k rows.jsonl -o x --errors -",
     ],
 )
 def test_options_of_another_input_and_files_named_stdout_are_usage_errors(words, rows, monkeypatch):

@@ -27,17 +27,17 @@ def test_the_card_names_the_file_of_each_split_and_its_rows(made):
     yaml = pytest.importorskip("yaml")
     front, text = (made / "README.md").read_text().split("---\n")[1:]
     (config,) = yaml.safe_load(front)["configs"]
-    assert config["data_files"] == [{"split": name, "path": f"{name}.jsonl"} for name in ("train", "test")]
+    assert config["data_files"] == [{"split": name, "path": f"{name}.jsonl"} for name in ("train", "held_out")]
     assert "`train.jsonl`: 3 rows" in text
-    assert "`test.jsonl`: 2 rows" in text
+    assert "`held_out.jsonl`: 2 rows" in text
 
 
 @pytest.mark.slow(seconds=3)
 def test_datasets_loads_the_folder(made, tmp_path):
     datasets = pytest.importorskip("datasets")
     found = datasets.load_dataset(str(made), cache_dir=str(tmp_path / "cache"))
-    assert {name: len(rows) for name, rows in found.items()} == {"train": 3, "test": 2}
-    assert sorted([*found["train"]["answer"], *found["test"]["answer"]]) == list("12345")
+    assert {name: len(rows) for name, rows in found.items()} == {"train": 3, "held_out": 2}
+    assert sorted([*found["train"]["answer"], *found["held_out"]["answer"]]) == list("12345")
 
 
 def test_an_edited_card_is_kept_and_rows_of_an_earlier_split_are_not_mixed_in(made):
@@ -59,3 +59,4 @@ def test_names_from_outside_stay_in_one_line_of_the_card(tmp_path):
     assert "<script>" not in text
     assert split_files(folder, "../x")[0].name == "train.jsonl"
     assert [path.name for path in split_files(folder, "test")] == ["test.jsonl", "held_out.jsonl"]
+    assert [path.name for path in split_files(folder, "held_out")] == ["train.jsonl", "held_out.jsonl"]

@@ -22,7 +22,7 @@ SHARED = {
     OUTPUT: "--out --by-key --examples --html --markdown --csv --latex --svg --pdf --json --track --quiet --verbose",
 }
 """Purpose -> options that serve it in every command, unless the command declares another purpose."""
-OUTPUTS = ("out", "html", "junit", "inspect")
+OUTPUTS = ("out", "html", "junit", "inspect", "errors", "held_out_file")
 """The parameters that name a file or a folder to write."""
 HELP_ALL = "--help-all"
 
@@ -82,7 +82,7 @@ class GroupedCommand(click.Command):
             UsageError: An output is named `-`, and the command does not write it to stdout.
         """
         rest = super().parse_args(ctx, args)
-        for option in self.params:
+        for option in self.params if not ctx.resilient_parsing else ():
             allowed = self.stdout and option.name == "out"
             if option.name in OUTPUTS and str(ctx.params.get(option.name)) == "-" and not allowed:
                 name = max(option.opts, key=len)

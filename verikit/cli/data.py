@@ -53,7 +53,7 @@ LIST, FETCH = "list", "fetch"
 @click.option(
     "--card",
     is_flag=True,
-    help="Make -o a folder for the Hugging Face Hub: train.jsonl, with --held-out test.jsonl, and a card.",
+    help="Make -o a folder for the Hugging Face Hub: train.jsonl, held_out.jsonl, and a card.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for choosing the held-out prompts.")
 @click.option("--errors", type=click.Path(path_type=Path), metavar="FILE", help="File for the bad rows, as JSON lines.")
@@ -160,7 +160,8 @@ def _carded(folder: Path, form: Form, inputs: Sequence[str], counts: Mapping[Pat
     written = {path: count for path, count in counts.items() if count}
     new = write_card(folder, form.told, " ".join(inputs), form.use, written)
     publish = shlex.join(["hf", "upload", f"ORG/{folder.absolute().name}", str(folder), "--repo-type", "dataset"])
-    click.echo(printable(f"{folder / CARD}: {'written' if new else 'kept'}. `{publish}` publishes it"), err=True)
+    done = "written" if new else f"kept, check that it names {' and '.join(path.name for path in written)}"
+    click.echo(printable(f"{folder / CARD}: {done}. `{publish}` publishes the folder"), err=True)
 
 
 def _fetch(names: tuple[str, ...], quiet: bool) -> int:

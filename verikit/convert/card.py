@@ -18,8 +18,9 @@ SHOWN = 500
 
 def split_files(folder: Path, split: str) -> tuple[Path, Path]:
     """Return the files of the rows and of the held-out rows. `split` names the rows, `train` if it is empty."""
-    name = split if re.fullmatch(r"[A-Za-z]\w{0,60}", split) else "train"
-    return folder / f"{name}.jsonl", folder / ("held_out.jsonl" if name == "test" else "test.jsonl")
+    usual = re.fullmatch(r"[A-Za-z]\w{0,60}", split, re.ASCII) and split != "held_out"
+    name = split if usual else "train"
+    return folder / f"{name}.jsonl", folder / "held_out.jsonl"
 
 
 def write_card(folder: Path, told: str, source: str, use: str, rows: Mapping[Path, int]) -> bool:
