@@ -143,6 +143,13 @@ def test_forced_colours_are_not_in_json_or_in_files(plain, tmp_path, capfd):
     assert not any("\x1b" in path.read_text() for path in tmp_path.iterdir())
 
 
+def test_an_assistant_gets_an_audit_without_colours(plain):
+    from verikit.mcp.work import audit
+
+    assert "duplicate" in audit("twice.jsonl", "answer", False, "", {}, 9, 3)["text"]
+    assert "\x1b" not in audit("twice.jsonl", "answer", False, "", {}, 9, 3)["text"]
+
+
 def test_rows_of_eval_that_have_no_value_are_yellow():
     report = pytest.importorskip("verikit.evals.report")
     task = {"metrics": {}, "own": "acc", "fewshot": 0, "repeats": 1, "replies": 2, "unscored": {"acc": 2}}
