@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     verikit eval verikit_mmlu_pro --model replay:outputs.jsonl --data rows.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
     need_lm_eval("verikit eval")
+    tasks = _separated(tasks)
     if suite := [name for name in tasks if name.endswith(".toml")]:
         if len(tasks) > 1 or spec:
             raise click.UsageError(f"{suite[0]} names tasks and models. Remove the other tasks and --model")
@@ -93,6 +95,15 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     if spec is None:
         raise click.UsageError("--model is needed, unless a SUITE.toml names the models")
     return _run(tasks, spec, options)
+
+
+def _separated(tasks: Sequence[str]) -> tuple[str, ...]:
+    """Split names at commas, as lm-eval does. The name of a file that exists is not split."""
+    parts = chain.from_iterable([text] if os.path.exists(text) else text.split(",") for text in tasks)
+    names = tuple(filter(None, map(str.strip, parts)))
+    if not names:
+        raise click.UsageError("pass at least one task or a SUITE.toml")
+    return names
 
 
 def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:

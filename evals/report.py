@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verikit.platform.terminal import markdown_table, printable, table
+from verikit.platform.terminal import markdown_table, pass_or_fail, printable, table
 
 RAW = ("score_of_10",)
 """Metrics that are not fractions."""
@@ -19,9 +19,9 @@ def show(results: Mapping[str, Any]) -> Iterator[str]:
     """Lines of a run's results."""
     yield from table(HEADER, list(result_rows(results)))
     for name, task in results["tasks"].items():
-        yield from (f"{name}: {printable(line)}" for line in remarks(task))
+        yield from (pass_or_fail(f"{name}: {printable(line)}", None) for line in remarks(task))
     if cut := cut_line({results["model"]: results}):
-        yield cut
+        yield pass_or_fail(cut, None)
 
 
 def markdown(results: Mapping[str, Any]) -> str:

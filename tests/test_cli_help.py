@@ -68,6 +68,10 @@ def test_every_option_has_a_purpose_and_every_declared_name_is_an_option(name):
     assert len(declared) == len(set(declared))
 
 
+def test_commands_are_listed_again_after_each_was_imported():
+    assert dict(commands(cli)).keys() == ALL.keys()
+
+
 def test_a_shared_purpose_names_options_that_exist():
     there = {opt for command in ALL.values() for option in options_of(command) for opt in option.opts}
     assert {name for names in SHARED.values() for name in names.split()} <= there

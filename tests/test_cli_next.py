@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 
 import click
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.cli.command import NameChoice, next_note, next_step
-from verikit.errors import CONSIDERED, LISTED, LONGEST_NAME, UsageError, nearest
+from verikit.errors import CONSIDERED, LISTED, LONGEST_NAME, MissingExtra, UsageError, nearest
 
 
 def run(*words, code=0):
@@ -44,8 +45,11 @@ def test_the_last_line_names_the_next_step_when_a_gate_fails_too(rows, tmp_path)
     [
         (("list", "selectors"), "next: `verikit list NAME`"),
         (("list", "answer"), "next: `verikit list` shows all"),
+        (("list", "verikit_gsm8k"), "next: verikit eval verikit_gsm8k --model MODEL"),
+        (("list", "trl"), "next: verikit adapter show trl"),
         (("data", "list"), "next: verikit data FORM"),
         (("adapter", "show", "trl"), "next: verikit adapter write trl SPEC"),
+        (("adapter", "show", "openai-grader"), "next: verikit adapter write openai-grader SPEC -o grader.json"),
         (("adapter", "show", "harbor"), "next: verikit adapter write harbor SPEC --data FILE"),
         (("adapter", "write", "trl", "answer"), "next: write it to a file"),
         (("explain", "--completion", "2", "--answer", "2", "-v", "answer"), "next: verikit score FILE -v answer"),
@@ -122,10 +126,47 @@ def test_nothing_to_do_is_said_only_if_nothing_is_wrong(rows, tmp_path):
     assert "nothing was compared" in run("env", "check", file, "answer", "--json", code=1).stderr
 
 
-def test_options_of_another_input_and_files_named_stdout_are_usage_errors(rows, tmp_path):
-    for words in (("doctor", "--limit", "2"), ("report", tmp_path / "x", "--html", "-")):
-        with pytest.raises(UsageError):
-            CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False, catch_exceptions=False)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "doctor --limit 2",
+        "report x --html -",
+        "report x --csv -o -",
+        "score rows.jsonl --junit -",
+        "audit rows.jsonl -o -",
+        "env audit . --html -",
+        "env audit . --junit -",
+        "data gsm8k rows.jsonl -o x --errors -",
+    ],
+)
+def test_options_of_another_input_and_files_named_stdout_are_usage_errors(words, rows, monkeypatch):
+    monkeypatch.chdir(rows.parent)
+    with pytest.raises(UsageError):
+        CliRunner().invoke(cli, words.split(), standalone_mode=False, catch_exceptions=False)
+    assert not (rows.parent / "-").exists()
+
+
+@pytest.mark.parametrize("words", ["adapter write trl answer", "env fix ."])
+def test_a_dash_is_stdout_where_stdout_is_the_default(words, rows, monkeypatch):
+    monkeypatch.chdir(rows.parent)
+    assert run(*words.split(), "-o", "-").stdout == run(*words.split()).stdout
+    assert not (rows.parent / "-").exists()
+
+
+def test_fetching_without_the_packages_of_eval_names_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    for name in ("fetch", "sources"):
+        monkeypatch.delitem(sys.modules, f"verikit.evals.{name}", raising=False)
+    error = CliRunner().invoke(cli, ["data", "fetch", "verikit_gsm8k"], standalone_mode=False).exception
+    assert isinstance(error, MissingExtra)
+    assert "verikit[eval]" in error.hint
+
+
+def test_a_missing_signature_is_not_a_changed_file(rows, tmp_path):
+    run("score", rows, "-o", tmp_path / "out")
+    signers = tmp_path / "signers"
+    signers.write_text("")
+    assert "--sign KEY" in last("verify", tmp_path / "out", "--signers", signers, code=1)
 
 
 def test_no_row_after_the_limit_is_read(rows, tmp_path):

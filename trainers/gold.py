@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MIN_ROWS = 8
 """Fewer rows than this can't show a difference."""
 _LEAST_TAIL = 1e-300
-REWARD, GOLD = "gold_reward", "gold"
-"""The names of the two held-out metrics."""
+REWARD, GOLD, ALARM = "gold_reward", "gold", "gold_alarm"
+"""The names of the held-out metrics. `gold_alarm` is 1 at an evaluation that raised the alarm, otherwise 0."""
 
 
 class RowScores(NamedTuple):
@@ -92,6 +92,7 @@ class GoldWatch:
         self._peak: list[RowScores | None] = []
         self._peak_step, self._factor, self._comparisons = 0, 1.0, 0
         self._now: list[RowScores | None] = []
+        self._fall: GoldFall | None = None
 
     def measure(self, sampler: Sampler) -> dict[str, float]:
         """Score completions of the held-out rows, and return the mean reward and the mean gold.
@@ -109,16 +110,21 @@ class GoldWatch:
                 raise TrainerError(f"run.gold scored no completion of the held-out rows: {each.reason}")
         return {}  # the engine failed, which the trainer reports
 
-    def watch(self, learner: Learner, step: int) -> str:
-        """Compare the last measurement with the highest one. Return a warning if gold fell, otherwise "".
+    def compare(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Compare the last measurement with the highest one. Return the alarm, if gold is among the metrics."""
+        self._fall = None
+        if self._peak:
+            self._comparisons += 1
+            self._fall = gold_fall(self._peak, self._now, raised_z(self._section.z, self._comparisons))
+        return {ALARM: float(self._fall is not None)} if GOLD in metrics else {}
+
+    def act(self, learner: Learner, step: int) -> str:
+        """Act on the last comparison. Return a warning if gold fell, otherwise "".
 
         Raises:
             TrainerError: Gold fell, and `run.gold.action` is `stop`.
         """
-        section, fall = self._section, None
-        if self._peak:
-            self._comparisons += 1
-            fall = gold_fall(self._peak, self._now, raised_z(section.z, self._comparisons))
+        section, fall = self._section, self._fall
         if fall is None:
             if _mean_gold(self._now) > _mean_gold(self._peak):
                 self._peak, self._peak_step = self._now, step

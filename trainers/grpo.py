@@ -337,10 +337,12 @@ class Trainer:
             if self.folder.main:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
             return
-        if metrics:
+        if self.gold is not None:
+            metrics |= self.gold.compare(metrics)
+        if metrics:  # written before the alarm stops the run
             self._write({f"held-out/{name}": value for name, value in metrics.items()})
         self.best.offer(metrics, self._name())
-        told = self.gold.watch(self.learner, self.step) if self.gold is not None else ""
+        told = self.gold.act(self.learner, self.step) if self.gold is not None else ""
         if told and self.folder.main:
             _log.warning("%s", told)
 

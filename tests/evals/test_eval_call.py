@@ -37,6 +37,16 @@ def test_a_file_or_rows_give_the_results_of_the_command(tmp_path):
     assert TASK in repr(by_rows)
 
 
+def test_names_are_also_separated_by_commas_as_for_lm_eval(tmp_path):
+    options = ["--model", f"replay:{EXAMPLE / 'large.jsonl'}", "--data", str(EXAMPLE / "math.jsonl"), "-q"]
+    words = ["eval", f"{TASK},verikit_mth500", *options, "-o", str(tmp_path / "run")]
+    error = CliRunner().invoke(cli, words, standalone_mode=False).exception
+    assert isinstance(error, UsageError)
+    assert f"{TASK}," not in f"{error}"
+    assert "verikit_mth500" in f"{error}"
+    assert CliRunner().invoke(cli, ["eval", " , ", *options]).exit_code == 2
+
+
 def engine(request):
     text = json.dumps(request.prompt if isinstance(request.prompt, str) else list(request.prompt))
     return "\\boxed{5}" if "2 + 3" in text else "\\boxed{7}"

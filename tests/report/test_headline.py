@@ -1,9 +1,12 @@
 """The first screen of compared runs: its sentences, picture, flips and replies, and its layout in Chromium."""
 
 import base64
+import io
 import json
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -234,8 +237,31 @@ MEASURE = """(() => {
 })()"""
 
 
+SHOTS = Path(__file__).parent / "shots"
+BLOCK = 12
+"""Pixels of a side of the blocks that are compared. Fonts move letters within a block."""
+WORST, MEAN = 28, 1.3
+"""Largest differences in brightness, of 255, of a block and of all. A missing picture changes a block by 35."""
+
+
+def check_screenshot(data, name):
+    """Compare the first screen with the stored one, by the brightness of blocks. UPDATE=1 stores it."""
+    from PIL import Image, ImageChops, ImageStat
+
+    found = Image.open(io.BytesIO(base64.b64decode(data))).convert("L")
+    found = found.resize((found.width // 3, found.height // 3), Image.Resampling.BOX)
+    if os.environ.get("UPDATE"):
+        found.quantize(16).save(SHOTS / name, optimize=True)
+    stored = Image.open(SHOTS / name).convert("L")
+    assert found.size == stored.size
+    blocks = [one.resize((one.width // BLOCK, one.height // BLOCK), Image.Resampling.BOX) for one in (found, stored)]
+    difference = ImageChops.difference(*blocks)
+    assert difference.getextrema()[1] <= WORST, f"UPDATE=1 stores {name} anew, if the change is wanted"
+    assert ImageStat.Stat(difference).mean[0] <= MEAN
+
+
 def measured(page, width):
-    """Open a page in the project's own isolated browser and measure it."""
+    """Open a page in the project's own isolated browser, measure it and take its first screen."""
     from verikit.artifacts.browser.box import BrowserBox
     from verikit.artifacts.browser.pipe import BrowserPipe
 
@@ -250,7 +276,8 @@ def measured(page, width):
         while True:  # the pipe has a deadline
             told = pipe.call("Runtime.evaluate", session, expression=MEASURE, returnByValue=True)["result"]
             if told.get("type") == "string" and json.loads(told["value"])["dots"]:
-                return json.loads(told["value"])
+                picture = pipe.call("Page.captureScreenshot", session, format="png")["data"]
+                return json.loads(told["value"]) | {"picture_of_screen": picture}
             pipe.listen(0.05)
     finally:
         box.close()
@@ -261,6 +288,7 @@ def measured(page, width):
 def test_the_first_screen_is_filled_and_nothing_is_cut(two, width):
     need_browser()
     found = measured(report(two, Options(keys=["category"])), width)
+    check_screenshot(found["picture_of_screen"], f"first-screen-{width}.png")
     assert found["wide"] <= width
     assert found["cut"] == []
     assert found["pwned"] == "undefined"

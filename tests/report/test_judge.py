@@ -18,6 +18,13 @@ def judged(verikit, tmp_path):
     return tmp_path / "run"
 
 
+def test_a_run_is_shown_in_the_terminal_as_its_command_showed_it(judged, verikit, capsys):
+    assert verikit("report", judged) == 0
+    assert "win rate of" in capsys.readouterr().out
+    assert verikit("report", judged, "--by-key", "category") == 2
+    assert "no rows to slice by a key" in capsys.readouterr().err
+
+
 def test_win_rate_and_bias_are_those_of_the_summary_with_intervals(judged):
     run = shown(judged)["runs"][0]
     summary = json.loads((judged / "summary.json").read_bytes())

@@ -110,6 +110,7 @@ def test_a_run_whose_gold_falls_while_its_reward_rises_is_stopped_also_after_a_r
     with pytest.raises(TrainerError, match=told):
         train(tmp_path / "run", config())
     assert held_out(tmp_path / "run", "gold") == [0.25, 0.875, 0.8125, 0.25]
+    assert held_out(tmp_path / "run", "gold_alarm") == [0.0, 0.0, 0.0, 1.0]
     del scripted[-1]
     with pytest.raises(TrainerError, match=told):
         train(tmp_path / "run", config(), resume=True)

@@ -23,7 +23,7 @@ def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
         yield f"answers of kind {kind} are paid in the form {form!r}"
     yield ""
     rows = [(count.check, f"{count.found:,}", f"{count.rows:,}", _share(count)) for count in result.checks]
-    yield from table(("check", "found", "rows", "share"), rows)
+    yield from table(("check", "found", "rows", "share"), rows, list(map(_found, result.checks)))
     yield from _probes(result, "rewriting", "spellings that are not paid", lambda count: count.paid < count.rows)
     yield from _probes(result, "near_miss", "near misses that are paid", lambda count: count.paid > 0)
     yield from _probes(result, "hack", "hacks", lambda count: True)
@@ -66,7 +66,19 @@ def _probes(result: AuditResult, check: str, title: str, shown: Callable[[ProbeC
     if counts:
         yield ""
         header = (title, "rows", "paid", "share", "mean", "highest", "unscored")
-        yield from table(header, [_line(count) for count in counts])
+        yield from table(header, [_line(count) for count in counts], [_mark(count) for count in counts])
+
+
+def _found(count: CheckCount) -> float | None:
+    """1 if a check found nothing, 0 if it found something, None if it had no rows."""
+    return float(not count.found) if count.rows else None
+
+
+def _mark(count: ProbeCount) -> float | None:
+    """1 if each text got the reward that it deserves, 0 if one did not, None if no text was scored."""
+    if not count.rows:
+        return None
+    return float(count.paid == (count.rows if count.check == "rewriting" else 0))
 
 
 def _line(count: ProbeCount) -> tuple[str, ...]:

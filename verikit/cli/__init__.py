@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the table's order."""
-        return list(self.table)
+        return [*self.table]  # `list` is also a module of this package
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
@@ -139,8 +139,15 @@ def main() -> None:
 
 
 def _colour() -> bool | None:
-    """False if the user disables colours (https://no-color.org). With None, click colours text only for a terminal."""
-    return False if os.environ.get("NO_COLOR") else None
+    """False if the user disables colours, True if they are forced. With None, click colours text only for a terminal.
+
+    https://no-color.org, https://force-color.org and https://bixense.com/clicolors name the variables.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return False if os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb" else None
 
 
 def _told(error: OSError) -> int:

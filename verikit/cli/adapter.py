@@ -12,7 +12,7 @@ import click
 from verikit.adapters.harbor import HARBOR, IMAGE, write_tasks
 from verikit.adapters.packages import PACKAGES, write_package
 from verikit.adapters.stacks import STACKS, shim, stack_of
-from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
+from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step, stdout_as_none
 from verikit.cli.options import limit_option, map_option
 from verikit.errors import UsageError, VerikitError
 from verikit.readers.problems import read_problems
@@ -30,7 +30,13 @@ def adapter() -> None:
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK, metavar="STACK")
 @click.argument("spec")
-@click.option("-o", "--out", metavar="PATH", help="File to write (default: stdout), or folder of the package.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="PATH",
+    callback=stdout_as_none,
+    help="File to write (default: stdout), or folder of the package.",
+)
 @click.option("--data", metavar="FILE", help="Tasks for a package: verifiers-env, openenv, nemo-gym, harbor.")
 @click.option("--name", default="", help="Name of the package. Default: the folder's name.")
 @click.option("--image", default=IMAGE, metavar="IMAGE", help="Base image for tasks of harbor, with its digest.")
@@ -115,4 +121,9 @@ def show(stack: str) -> None:
     if found.no_score:
         click.echo(f"\nunscored: {found.no_score}")
     data = ["--data", "FILE"] if stack in _PACKAGES else []
-    next_step("verikit", "adapter", "write", stack, "SPEC", *data, "-o", "FOLDER" if data else "reward.py")
+    next_step("verikit", "adapter", "write", stack, "SPEC", *data, "-o", "FOLDER" if data else _file_of(stack))
+
+
+def _file_of(stack: str) -> str:
+    """An example of a file's name: JSON for a grader that a service runs, otherwise a module."""
+    return "grader.json" if stack.startswith("openai-grader") else "reward.py"

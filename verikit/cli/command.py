@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verikit.errors import nearest, with_hint
+from verikit.errors import UsageError, nearest, with_hint
 from verikit.platform.secrets import strike
 from verikit.platform.terminal import printable
 
@@ -22,6 +22,8 @@ SHARED = {
     OUTPUT: "--out --by-key --examples --html --markdown --csv --latex --svg --pdf --json --track --quiet --verbose",
 }
 """Purpose -> options that serve it in every command, unless the command declares another purpose."""
+OUTPUTS = ("out", "html", "junit", "inspect", "errors", "held_out_file")
+"""The parameters that name a file or a folder to write."""
 HELP_ALL = "--help-all"
 
 
@@ -52,20 +54,40 @@ class GroupedCommand(click.Command):
     Args:
         arguments: The arguments of `click.Command`.
         usual: The options that `--help` explains, separated by spaces. Without it `--help` explains all options.
+        stdout: Whether the command itself reads `-o -` as stdout. Otherwise `-` is not the name of an output.
         purposes: Heading -> options, separated by spaces. They come before the headings of SHARED.
         options: The keyword arguments of `click.Command`.
     """
 
     def __init__(
-        self, *arguments: Any, usual: str = "", purposes: Mapping[str, str] | None = None, **options: Any
+        self,
+        *arguments: Any,
+        usual: str = "",
+        purposes: Mapping[str, str] | None = None,
+        stdout: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
-        self.usual = usual.split()
+        self.usual, self.stdout = usual.split(), stdout
         self.purposes = {heading: names.split() for heading, names in (purposes or {}).items()}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters and `--help-all`, which is hidden if `--help` shows everything."""
         return [*super().get_params(ctx), _help_all(hidden=not self.usual)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            UsageError: An output is named `-`, and the command does not write it to stdout.
+        """
+        rest = super().parse_args(ctx, args)
+        for option in self.params if not ctx.resilient_parsing else ():
+            allowed = self.stdout and option.name == "out"
+            if option.name in OUTPUTS and str(ctx.params.get(option.name)) == "-" and not allowed:
+                name = max(option.opts, key=len)
+                raise UsageError(f"{name} can't be stdout", hint=f"pass a path: {name} {option.metavar or 'FILE'}")
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usual options, then the others by purpose: with their meaning, or as names only."""
@@ -140,6 +162,11 @@ def _write_names(formatter: click.HelpFormatter, groups: Mapping[str, Sequence[c
 
 def _name(option: click.Option) -> str:
     return max(option.opts, key=len)
+
+
+def stdout_as_none(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Read `-` as no file, for an output that is stdout by default (a click callback)."""
+    return None if str(value) == "-" else value
 
 
 def next_step(*words: object, quiet: bool = False) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
@@ -14,8 +16,9 @@ import click
 from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step
 from verikit.cli.options import UNSCORED, json_option, limit_option, parse_share, quiet_option
 from verikit.convert import FORMS, ConversionCounts, Form, convert
+from verikit.convert.card import CARD, split_files, write_card
 from verikit.convert.inputs import read_files, rows
-from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.errors import MissingExtra, SchemaError, UsageError, VerikitError, with_hint
 from verikit.platform.terminal import Watch, printable
 
 SHOWN = 3
@@ -25,9 +28,11 @@ LIST, FETCH = "list", "fetch"
 
 @click.command(
     cls=GroupedCommand,
+    stdout=True,
     usual="--out --config --split --limit --held-out --errors",
     purposes={
         "Held-out rows": "--held-out-file --seed",
+        "Output": "--card",
     },
 )
 @click.argument("form", type=NameChoice([LIST, FETCH, *FORMS]), metavar="list|fetch|FORM")
@@ -44,6 +49,11 @@ LIST, FETCH = "list", "fetch"
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="File for the held-out rows. Default: FILE-held-out.jsonl.",
+)
+@click.option(
+    "--card",
+    is_flag=True,
+    help="Make -o a folder for the Hugging Face Hub: train.jsonl, held_out.jsonl, and a card.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for choosing the held-out prompts.")
 @click.option("--errors", type=click.Path(path_type=Path), metavar="FILE", help="File for the bad rows, as JSON lines.")
@@ -66,6 +76,7 @@ def data(
     limit: int | None,
     held_out: int | None,
     held_out_file: Path | None,
+    card: bool,
     seed: int,
     errors: Path | None,
     fail_over: float,
@@ -95,7 +106,7 @@ def data(
     chosen, to_stdout = FORMS[form], str(out) == "-"
     if held_out and (to_stdout or not chosen.prompts):
         raise click.UsageError("--held-out goes with prompts and -o FILE")
-    apart = held_out_file or out.with_name(f"{out.name.removesuffix('.jsonl')}-held-out.jsonl")
+    folder, (out, apart) = out, _files(out, held_out_file, split, bool(held_out)) if card else _pair(out, held_out_file)
     _spare(inputs, split, [None if to_stdout else out, apart if held_out else None, errors])
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(quiet=quiet))
@@ -114,15 +125,54 @@ def data(
             tell=told.error,
             watch=told.see,
         )
+    if card:
+        _carded(folder, chosen, inputs, {out: state.written, apart: state.held_out})
     _summary(chosen, state, str(out), str(apart) if held_out else "", as_json and not to_stdout)
     return UNSCORED if state.bad > fail_over * state.read else 0
+
+
+def _pair(out: Path, held_out_file: Path | None) -> tuple[Path, Path]:
+    """Return the files for the rows and for the held-out rows."""
+    return out, held_out_file or out.with_name(f"{out.name.removesuffix('.jsonl')}-held-out.jsonl")
+
+
+def _files(folder: Path, held_out_file: Path | None, split: str, held_out: bool) -> tuple[Path, Path]:
+    """Make the folder of a dataset with a card, and return its files.
+
+    Raises:
+        UsageError: The output is no folder, or has held-out rows of another conversion.
+        VerikitError: The folder can't be made.
+    """
+    if held_out_file or str(folder) == "-":
+        raise UsageError("--card goes with -o FOLDER, and names the files itself")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VerikitError(f"can't make the folder {folder}: {error.strerror}") from None
+    out, apart = split_files(folder, split)
+    if apart.exists() and not held_out:
+        raise UsageError(f"{apart} is of another conversion", hint="remove it, or choose another folder")
+    return out, apart
+
+
+def _carded(folder: Path, form: Form, inputs: Sequence[str], counts: Mapping[Path, int]) -> None:
+    """Write the card, and report how to publish the folder."""
+    written = {path: count for path, count in counts.items() if count}
+    new = write_card(folder, form.told, " ".join(inputs), form.use, written)
+    publish = shlex.join(["hf", "upload", f"ORG/{folder.absolute().name}", str(folder), "--repo-type", "dataset"])
+    done = "written" if new else f"kept, check that it names {' and '.join(path.name for path in written)}"
+    click.echo(printable(f"{folder / CARD}: {done}. `{publish}` publishes the folder"), err=True)
 
 
 def _fetch(names: tuple[str, ...], quiet: bool) -> int:
     """Download the rows of benchmark tasks. The core finds the layer of the tasks by name."""
     if not names:
         raise click.UsageError("pass the TASKs to fetch. `verikit list tasks` shows them")
-    import_module("verikit.evals.fetch").fetch(names, lambda line: click.echo(printable(line)))
+    try:
+        fetch = import_module("verikit.evals.fetch").fetch
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"verikit data fetch (no {error.name})", "eval") from None
+    fetch(names, lambda line: click.echo(printable(line)))
     next_step("verikit", "eval", *names, "--model", "MODEL", quiet=quiet)
     return 0
 

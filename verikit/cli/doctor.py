@@ -66,17 +66,17 @@ def doctor(
 def _show(found: dict[str, Any]) -> None:
     click.echo(f"verikit {found['verikit']} on Python {found['python']}, {found['platform']}, {found['cpus']} CPUs")
     _show_extras(found["extras"])
-    click.echo(Report(**found["sandbox"]).text() if isinstance(found["sandbox"], dict) else found["sandbox"])
+    click.echo(_guarantees(found["sandbox"]))
     others = found["sandboxes"]
     click.echo(f"`code` uses the sandbox {others.pop('chosen')} (option sandbox=, or {VARIABLE})")
     for name, told in others.items():
-        click.echo(Report(**told).text() if isinstance(told, dict) else f"  {name:<14}{told}")
+        click.echo(_guarantees(told) if isinstance(told, dict) else _part(f"  {name:<14}{told}"))
     click.echo("languages of `code` other than Python")
     for language, told in found["languages"].items():
-        click.echo(f"  {language:<14}{told}")
+        click.echo(_part(f"  {language:<14}{told}"))
     click.echo("verifiers of files that an agent left")
     for name, told in found["artifacts"].items():
-        click.echo(printable(f"  {name:<14}{told}"))
+        click.echo(_part(printable(f"  {name:<14}{told}")))
     if found["entry_points"]:
         click.echo("names that other distributions register")
     for entry in found["entry_points"]:
@@ -89,7 +89,30 @@ def _show_extras(extras: dict[str, Any]) -> None:
         line = ", ".join(f"{package} {number}" for package, number in extra["have"].items()) or "-"
         if extra["missing"]:
             line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
-        click.echo(f"  {'core' if name == '' else name:<12} {line}")
+        click.echo(_part(f"  {'core' if name == '' else name:<12} {line}"))
+
+
+def _guarantees(told: dict[str, Any] | str) -> str:
+    """Colour a sandbox's guarantees, or the reason why there is no sandbox."""
+    if isinstance(told, str):
+        return pass_or_fail(told, 0.0)
+    return "\n".join(map(_marked, Report(**told).text().split("\n")))
+
+
+def _marked(line: str) -> str:
+    """Colour the line of a guarantee by its word."""
+    word = " ".join(line.split()[1:2])
+    return pass_or_fail(line, _MARKS[word]) if word in _MARKS else line
+
+
+_MARKS = {"yes": 1.0, "partly": None, "NO": 0.0}
+"""The words of `Report.text` with their colours."""
+
+
+def _part(line: str) -> str:
+    """Colour the line of a part if something is missing."""
+    missing = "missing" in line or "not available" in line
+    return pass_or_fail(line, None) if missing else line
 
 
 def _sandbox() -> dict[str, Any] | str:

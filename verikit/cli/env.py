@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_note, next_step
+from verikit.cli.command import GroupedCommand, next_note, next_step, stdout_as_none
 from verikit.cli.env_audit import audit_
 from verikit.cli.env_changes import compare_, fix_
 from verikit.cli.options import Command, json_option, limit_option, map_option, parse_share
@@ -32,6 +32,18 @@ WORSE = 4
 
 def _share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
     return None if value is None else parse_share(context, parameter, value)
+
+
+def _out_option(command: Command) -> Command:
+    """Add `-o`, `--out`: a file instead of stdout."""
+    return click.option(
+        "-o",
+        "--out",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        callback=stdout_as_none,
+        help="JSON lines file. Default: stdout.",
+    )(command)
 
 
 def _answer_option(command: Command) -> Command:
@@ -53,7 +65,7 @@ env.add_command(fix_)
 
 @env.command("read", cls=GroupedCommand)
 @click.argument("source")
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines file. Default: stdout.")
+@_out_option
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--tasks", "only_tasks", is_flag=True, help="Import only the tasks of a file, without rollouts.")
 @click.option("--split", metavar="NAME", help="Split of the server's tasks. Default: the server's first.")
@@ -156,7 +168,7 @@ def _rows(
 @env.command("play", cls=GroupedCommand)
 @click.argument("address")
 @click.argument("file")
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines file. Default: stdout.")
+@_out_option
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--field", help="Field for the completion. In the action: message. In the tool's input: answer.")
 @click.option("--tool", metavar="NAME", help="ADDRESS is an ORS server. Its tool NAME takes the answer.")
@@ -268,9 +280,9 @@ _NOT_COMPARED = "nothing was compared: SOURCE needs rollouts with rewards that S
 def _show(found: Agreement, examples: int) -> None:
     share = f" ({100 * found.share:.1f} %)" if found.share is not None else ""
     click.echo(pass_or_fail(f"equal: {found.equal} of {found.compared}{share}", float(found.share == 1)))
-    for name, items in (("different", found.differ), ("without a score here", found.unscored)):
+    for name, items, mark in (("different", found.differ, 0.0), ("without a score here", found.unscored, None)):
         if items:
-            click.echo(f"{name}: {len(items)}")
+            click.echo(pass_or_fail(f"{name}: {len(items)}", mark))
             for item in items[:examples]:
                 click.echo(printable(f"  {_told(item)}"))
     if found.unrewarded:

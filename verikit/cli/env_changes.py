@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_note
+from verikit.cli.command import GroupedCommand, next_note, stdout_as_none
 from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option
 from verikit.env.audit.checks import EVERY_CHECK, kinds
@@ -86,7 +86,12 @@ def _show(changes: list[AuditChange], counts: Counter[str], examples: int) -> No
 @click.command("fix", cls=GroupedCommand)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @click.option(
-    "-o", "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch here."
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=stdout_as_none,
+    help="Write the patch here. Default: stdout.",
 )
 def fix_(folder: str, out: Path | None) -> None:
     """Write a patch for problems in FOLDER that have exactly one fix. FOLDER is not changed.

@@ -54,15 +54,36 @@ def list_(what: str | None, as_json: bool) -> None:
     elif what in kinds or what in tables():
         _print({what: lines(what)}, as_json)
     else:
-        found = _named(what)
-        if as_json:
-            click.echo(json.dumps([_explained(kind, made) for kind, made in found], indent=2))
-            return
-        click.echo("\n\n".join(_page(what, kind, made) for kind, made in found))
-        next_note("`verikit list` shows all names. `verikit COMMAND --help` shows where a spec goes")
+        _explain(what, as_json)
 
 
-def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
+def _explain(name: str, as_json: bool) -> None:
+    """Print the documentation of a name. A task, an adapter or a retriever has only its line."""
+    tabled = {kind: {name: listed[name]} for kind in tables() if name in (listed := lines(kind))}
+    if tabled and not any(name in registered(kind) for kind in get_args(Kind)):
+        _print(tabled, as_json, _USES.get(next(iter(tabled)), "`verikit list` shows all names").format(name=name))
+        return
+    found = _named(name)
+    if as_json:
+        click.echo(json.dumps([_explained(kind, made) for kind, made in found], indent=2))
+        return
+    click.echo("\n\n".join(_page(name, kind, made) for kind, made in found))
+    next_note("`verikit list` shows all names. `verikit COMMAND --help` shows where a spec goes")
+
+
+_USES = {
+    "tasks": "verikit eval {name} --model MODEL",
+    "adapters": "verikit adapter show {name}",
+    "retrievers": "verikit index search {name} QUERY",
+}
+"""The command that uses a name of a table."""
+
+
+def _print(
+    shown: dict[str, dict[str, ListedName]],
+    as_json: bool,
+    note: str = "`verikit list NAME` explains one, with its options",
+) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=2))
         return
@@ -76,7 +97,7 @@ def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
             width = max(map(len, names))
             for name in names:
                 click.echo(_fitting(f"{indent}{name:{width}}  {listed[name]['help']}"))
-    next_note("`verikit list NAME` explains one, with its options")
+    next_note(note)
 
 
 def _by_job(listed: dict[str, ListedName]) -> dict[str, list[str]]:
@@ -171,7 +192,7 @@ def _named(name: str) -> list[tuple[str, Any]]:
             find("verifiers", name)
         except SpecError as error:
             hint = error.hint if "did you mean" in (error.hint or "") else "`verikit list` shows all names"
-            names = [*kinds, *tables(), *chain.from_iterable(map(registered, kinds))]
+            names = [*kinds, *tables(), *chain.from_iterable(map(registered, kinds)), *chain(*map(lines, tables()))]
             raise UsageError(f"name {name!r} not found", hint=nearest(name, names, hint)) from None
     return found
 

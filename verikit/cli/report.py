@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def report(
     out: Path | None,
     **wanted: bool,
 ) -> None:
-    """Show finished runs, given by folder: score runs in the terminal, all kinds of runs as an HTML page.
+    """Show finished runs, given by folder: runs of score and judge in the terminal, all kinds as an HTML page.
 
     The page is a single file and works offline. Several runs appear side by side. Files for a paper are named by run
     and content: candidates-metrics.tex, candidates-over-k.pdf. Without -o, --csv prints the headline metrics.
@@ -87,8 +88,6 @@ def report(
     formats = [name for name, chosen in wanted.items() if chosen]
     if out is not None and not formats:
         raise click.UsageError("-o requires a file format: --csv, --latex, --markdown, --svg or --pdf")
-    if str(html) == "-":
-        raise UsageError("--html writes a file, not stdout", hint="--html report.html")
     options = Options(data, samples, by_key)
     if html is not None:
         _write(html, page(runs, options))
@@ -99,7 +98,7 @@ def report(
         _write_logs([run for path in runs for run in runs_in(path)], inspect)
     if formats or html is not None or inspect is not None:
         return
-    found = dict(_summaries(runs, ("score", "judge") if as_json else ("score",)))
+    found = dict(_summaries(runs, ("score", "judge")))
     for name, (summary, config) in found.items() if by_key else ():
         summary["slices"] = slices_of(Path(name), summary, config, options)
     if as_json:
@@ -107,8 +106,16 @@ def report(
         return
     for name, (summary, config) in found.items():
         click.secho(name, dim=True)
-        click.echo("\n".join(show(summary, config)))
+        click.echo("\n".join(_lines(summary, config)))
     next_step("verikit", "report", *runs, "--html", "report.html")
+
+
+def _lines(summary: dict[str, Any], config: dict[str, Any]) -> Iterator[str]:
+    """Return a run as its command shows it. The core finds the layer of judges by name."""
+    if "verifier" in config:
+        return show(summary, config)
+    lines: Iterator[str] = import_module("verikit.judges.match.show").show(summary)
+    return lines
 
 
 def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:

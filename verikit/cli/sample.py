@@ -16,7 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from verikit.cli.command import GroupedCommand, next_note, next_step
+from verikit.cli.command import GroupedCommand, next_note, next_step, stdout_as_none
 from verikit.cli.options import (
     fail_over_option,
     limit_option,
@@ -57,7 +57,9 @@ SHOWN = 3
 @click.argument("model")
 @click.argument("file")
 @click.option("-n", "n", type=click.IntRange(1), default=8, show_default=True, help="Samples per prompt.")
-@click.option("-o", "--out", metavar="FILE", help="Output file, needed to resume a run. Default: stdout.")
+@click.option(
+    "-o", "--out", metavar="FILE", callback=stdout_as_none, help="Output file, needed to resume a run. Default: stdout."
+)
 @click.option(
     "--temperature", type=click.FloatRange(0), default=1.0, show_default=True, help="Sampling temperature. 0 is greedy."
 )
@@ -107,7 +109,7 @@ def sample(model: str, file: str, **options: Any) -> int:
     verikit sample hf:DIR problems.jsonl --search "beam(4, 4, prm=prm('PRM'))" --budget 8000 -o found.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
     settings = _settings(options)
-    out = options["out"] if options["out"] != "-" else None
+    out = options["out"]
     prices = _prices(options["prices"], model)
     rule = load_rule(options["until"]) if options["until"] else None
     sampler = _searching(options)

@@ -66,7 +66,7 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
     return int(value)
 
 
-@click.command(cls=GroupedCommand, usual="--verifier --by --select --k --out --map")
+@click.command(cls=GroupedCommand, stdout=True, usual="--verifier --by --select --k --out --map")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
     "-v",

@@ -89,7 +89,12 @@ def _check_partial(run: Path, manifest: RunManifest) -> None:
 
 
 def _next(results: dict[str, dict[str, Any]], code: int) -> str:
-    if any(result["problems"] for result in results.values()):
+    problems = {name for result in results.values() for name in result["problems"]}
+    if problems == {SIGNATURE}:
+        return (
+            "a run that you trust is signed with --sign KEY. Its public key is a line `NAME KEY` of the --signers file"
+        )
+    if problems:
         return "restore the named files, or run the command that wrote them again"
     if code:
         return "move the skipped folders out, or verify the signed runs by name"

@@ -8,6 +8,8 @@ from contextlib import redirect_stdout
 from functools import lru_cache
 from typing import Any
 
+import click
+
 from verikit.audit import audit as audit_file
 from verikit.audit.folder import summary
 from verikit.audit.show import show
@@ -54,7 +56,7 @@ def audit(
         result = audit_file(file, by, mapping=mapping, against=against, probed=rows, programs=programs)
         told = summary(result)
         kept = {key: told[key] for key in ("rows", "bad_rows", "checks", "notices")}
-        return {**kept, "text": _cut("\n".join(show(result, examples)))}
+        return {**kept, "text": _cut(click.unstyle("\n".join(show(result, examples))))}
 
     return _told(audited)
 

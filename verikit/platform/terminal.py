@@ -31,11 +31,20 @@ SPENT = {
 """The shown keys of a usage, with their format."""
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table with right-aligned columns, two spaces apart, under a bold header."""
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], marks: Sequence[float | None] | None = None
+) -> list[str]:
+    """Return the lines of a table with right-aligned columns, two spaces apart, under a bold header.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells, row by row.
+        marks: A value per row. Rows are coloured by it, as `pass_or_fail` does.
+    """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
-    return [click.style(lines[0], bold=True), *lines[1:]]
+    below = lines[1:] if marks is None else list(map(pass_or_fail, lines[1:], marks))
+    return [click.style(lines[0], bold=True), *below]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

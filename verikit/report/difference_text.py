@@ -27,7 +27,7 @@ def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[s
     differences = [pair.difference for pair in pairs]
     yield from table(HEADER, difference_cells(differences))
     yield ""
-    yield verdict(pairs)
+    yield pass_or_fail(verdict(pairs), _direction(pairs)) if _significant(pairs) else verdict(pairs)
     for difference in differences:
         yield f"{difference.task}: {power_line(difference)}"
         if difference.left_out:
@@ -143,10 +143,20 @@ def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
 
 def verdict(pairs: Sequence[RunDifference]) -> str:
     """State the significant differences: which run is better, and by how much."""
-    ps = holm([pair.difference.p for pair in pairs])
-    real = [_beats(pair) for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
+    real = list(map(_beats, _significant(pairs)))
     told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
-    return told + (f" (sign-flip test, Holm over {len(ps)})" if len(ps) > 1 else " (sign-flip test)")
+    return told + (f" (sign-flip test, Holm over {len(pairs)})" if len(pairs) > 1 else " (sign-flip test)")
+
+
+def _significant(pairs: Sequence[RunDifference]) -> list[RunDifference]:
+    ps = holm([pair.difference.p for pair in pairs])
+    return [pair for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
+
+
+def _direction(pairs: Sequence[RunDifference]) -> float | None:
+    """1 if the second run gains in all significant differences, 0 if it loses in all, otherwise None."""
+    gains = {float(pair.difference.value > 0) for pair in _significant(pairs)}
+    return gains.pop() if len(gains) == 1 else None
 
 
 def power_line(difference: Difference) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Self
 
 import click
 
 from verikit.env.audit.checks import EVERY_CHECK, kinds
-from verikit.env.audit.records import STATUSES, TaskRecord
+from verikit.env.audit.records import STATUSES, CheckStatus, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
@@ -119,14 +119,22 @@ class Examples:
         ]
 
 
+def _mark(statuses: Mapping[CheckStatus, int]) -> float | None:
+    """0 if the check failed for a task, 1 if it passed for all, None if it did not decide for some."""
+    if statuses["fail"]:
+        return 0.0
+    return None if statuses["error"] or statuses["not_run"] else 1.0
+
+
 def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
     """A table of the checks, then examples of each."""
     header = ["check", *(status.replace("_", " ") for status in STATUSES), "findings"]
-    rows = []
+    rows, marks = [], []
     for name in sums.by_check():
         found = [f"{kind} {count}" for (check, kind), count in sums.kinds.most_common() if check == name]
         rows.append([name, *(f"{sums.statuses[name][status]:,}" for status in STATUSES), ", ".join(found) or "-"])
-    yield from table(header, rows)
+        marks.append(_mark(sums.statuses[name]))
+    yield from table(header, rows, marks)
     for name, told in EVERY_CHECK.items():
         lines = examples.lines(name)
         if lines:
