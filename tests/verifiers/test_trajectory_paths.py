@@ -168,7 +168,7 @@ def test_what_a_command_reads(command, wanted):
         ("git $(echo push)", UNKNOWN),
         ("git -c alias.p=push p", UNKNOWN), ("echo push | xargs git", UNKNOWN), ("find . -exec git push \\;", YES),
         ("uv run --with x git push", YES), ("env -u X git push", YES), ("watch 'git push'", UNKNOWN),
-        ("xargs -n 1 git push < a", YES), ("/usr/bin/git push", YES),
+        ("xargs -n 1 git push < a", YES), ("/usr/bin/git push", YES), ("time -p git push", YES),
     ],
 )  # fmt: skip
 def test_what_programs_run(command, wanted):

@@ -58,7 +58,7 @@ def _takes_next(flag: str, with_value: str) -> bool:
 
 def unwrapped(words: Sequence[Word]) -> list[Word]:
     """The words starting at the actual program. The program is not known if an option has the whole command."""
-    left = list(words)
+    left = list(words[1:] if words and words[0].text == "-p" else words)  # `time -p`; `time` is a word of the shell
     while left:
         inner = _inner(posixpath.basename(left[0].text), left[1:])
         if inner is None:
