@@ -72,7 +72,9 @@ class ProgramJob:
     def order(self, size: int) -> tuple[RunLimits, float, int, int]:
         """Limits of the supervisor, its wall clock, the memory of all processes in MiB, and the bytes of its record."""
         lim = self.limits
-        engine = lim.memory_mb + self.data_mb
+        memory = lim.memory_mb + self.data_mb
+        if self.engine:  # which has the program in memory as well, next to the supervisor and the case
+            memory += -(-sum(map(len, self.files.values())) >> 20)
         limits = replace(
             lim, cpu_s=lim.cpu_s if lim.cpu_s is not None else 2 * lim.wall_s + 2,
             memory_mb=1 << 20 if self.data_mb else lim.memory_mb, threads=max(lim.threads, 64) + self.engine,
@@ -80,7 +82,7 @@ class ProgramJob:
         )  # fmt: skip
         wall = min(self.budget_s, lim.wall_s * len(self.stdins)) + 2.0
         most = len(self.stdins) * ((2 * lim.output_kb << 10) + 4096) + _MOST_PRODUCT
-        return limits, wall, engine + 64, most
+        return limits, wall, memory + 64, most
 
 
 @dataclass(slots=True)

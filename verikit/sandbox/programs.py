@@ -156,12 +156,12 @@ class Programs:
     def _compile_program(
         self, chain: Toolchain, command: Sequence[str], files: Mapping[str, bytes], main: str, limits: RunLimits
     ) -> BuiltProgram | RunResult:
-        engine = self._engine_files(chain.language) if chain.linked else {}
-        if engine:
+        may_link = chain.linked and case_engines.may_link(files[chain.source])
+        if engine := self._engine_files(chain.language) if may_link else {}:
             built = self._compile(chain, [*command, *chain.linked], {**files, **engine}, main, limits)
             if isinstance(built, BuiltProgram):
                 return replace(built, has_engine=True)
-            if case_engines.CLASH not in built.stderr:
+            if case_engines.NOT_LINKED not in built.stderr:
                 return built
         return self._compile(chain, command, files, main, limits)
 
@@ -292,14 +292,11 @@ class Programs:
         c, chain = toolchain("c"), toolchain(language)
         if isinstance(c, Missing) or isinstance(chain, Missing):
             return {}
+        made = {} if language == "c" else self._engine_files("c")
         if language == "c":
             command, source_name = case_engines.build_command(language, chain, c)
             built = self._compile(c, command, _native_files(source_name, "calls.h"), "", BUILD)
-            made: Mapping[str, bytes] = (
-                case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
-            )
-        else:
-            made = self._engine_files("c")
+            made = case_engines.own_files(language, built.files) if isinstance(built, BuiltProgram) else {}
         sources = {**made, chain.source: case_engines.TRIALS[language].encode(), "out/.keep": b""}
         trial = self._compile(chain, [*chain.build, *chain.linked], sources, "", BUILD) if made else None
         if not isinstance(trial, BuiltProgram):

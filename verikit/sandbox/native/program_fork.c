@@ -25,7 +25,10 @@ static void open_streams(char *path) {
     for (int number = 0; number < 3; number++) {
         int flags = number ? O_RDWR | O_APPEND : O_RDONLY;
         long file = CALL(SYS_open, path, flags | O_CLOEXEC | O_NOFOLLOW, 0, 0);
-        if (file < 0 || CALL(SYS_dup2, file, number, 0, 0) < 0) CALL(SYS_exit_group, 125, 0, 0, 0);
+        if (file < 0 || CALL(SYS_dup2, file, number, 0, 0) < 0) { /* not the program's fault: no engine, no report */
+            CALL(SYS_kill, CALL(SYS_getppid, 0, 0, 0, 0), SIGKILL, 0, 0);
+            CALL(SYS_exit_group, 125, 0, 0, 0);
+        }
         CALL(SYS_close, file, 0, 0, 0);
         while (*path) *path++ = 0;
         path++;
@@ -87,6 +90,7 @@ void __wrap__dl_relocate_static_pie(void) {
     char **at = __environ;
     while (*at++) continue;
     Elf64_auxv_t *mark = (Elf64_auxv_t *)at; /* the first pair */
-    if (mark->a_type == AT_ENGINE) serve(mark), wipe_stack();
+    if (mark->a_type == AT_ENGINE) serve(mark);
+    wipe_stack(); /* also without an engine: what the program finds there is the same */
     __real__dl_relocate_static_pie();
 }
