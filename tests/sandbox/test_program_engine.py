@@ -17,7 +17,7 @@ HEADERS = "".join(
     f"#include <{name}.h>\n"
     for name in (
         "stdio", "stdlib", "string", "unistd", "fcntl", "signal", "pthread", "sys/auxv", "sys/wait", "sys/syscall",
-        "sys/prctl", "sys/resource", "errno",
+        "sys/prctl", "sys/resource", "errno", "sys/stat",
     )
 )  # fmt: skip
 SAME = {
@@ -30,6 +30,8 @@ SAME = {
     "descriptors": 'for(int i=3;i<300;i++)write(i,v[0],24);puts("x");fflush(stdout);for(int i=0;i<900;i++)close(i);',
     "kills its parent": 'int f=open("made",O_CREAT|O_EXCL,0600);printf("%d ",f>0);fflush(stdout);'
     'kill(getppid(),SIGKILL);usleep(20000);puts("alive");exit(3);',
+    "kills its parent after folders": 'mkdir("a",0700);printf("%d",mkdir("a/b",0700));fflush(stdout);'
+    'kill(getppid(),SIGKILL);usleep(20000);puts("alive");',
     "kills all": 'puts("x");fflush(stdout);kill(-1,SIGKILL);usleep(20000);kill(0,SIGTERM);',
     "leaves processes": 'if(!fork()){setsid();for(;;)pause();}puts("x");',
     "floods": 'for(;;)puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxx");',

@@ -93,7 +93,10 @@ class ProgramRun:
     products: dict[str, bytes] = field(default_factory=dict)
     """The files of the `collect` folder."""
     again: bool = False
-    """Whether the last case left something behind, and the remaining cases need another run."""
+    """Whether the last case left something behind, and the remaining cases need another run.
+
+    Without results, the first case needs it: it ended its engine, and has to run without one in a fresh surrounding.
+    """
     cpu_s: float = 0.0
     """CPU seconds of all its processes, as reported by the fork server. The record itself is not trustworthy."""
 
@@ -120,7 +123,8 @@ def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> Progra
     run = read_record(bytes(flight.data["record"]), job.limits)
     run.cpu_s = float(flight.ended["cpu"])
     results = run.results
-    if not results or (results[-1].status == "ok" and len(results) < len(job.stdins) and not run.again):
+    again = run.again and (results or job.engine)
+    if not again and (not results or (results[-1].status == "ok" and len(results) < len(job.stdins))):
         results.append(_cut_short(flight.ended, flight.overflow, job))
     return run
 

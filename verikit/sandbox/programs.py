@@ -223,7 +223,8 @@ class Programs:
             left = job.budget_s - sum(result.seconds for result in run.results)
             if not run.again or left <= 0:
                 return results
-            job = replace(job, stdins=inputs[len(results) :], budget_s=left)
+            has_engine = job.engine and bool(run.results)
+            job = replace(job, stdins=inputs[len(results) :], budget_s=left, engine=has_engine)
 
     def execute(
         self,
