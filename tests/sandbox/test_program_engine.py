@@ -17,7 +17,7 @@ HEADERS = "".join(
     f"#include <{name}.h>\n"
     for name in (
         "stdio", "stdlib", "string", "unistd", "fcntl", "signal", "pthread", "sys/auxv", "sys/wait", "sys/syscall",
-        "sys/prctl", "sys/resource", "errno",
+        "sys/prctl", "sys/resource", "errno", "sys/stat",
     )
 )  # fmt: skip
 SAME = {
@@ -30,6 +30,8 @@ SAME = {
     "descriptors": 'for(int i=3;i<300;i++)write(i,v[0],24);puts("x");fflush(stdout);for(int i=0;i<900;i++)close(i);',
     "kills its parent": 'int f=open("made",O_CREAT|O_EXCL,0600);printf("%d ",f>0);fflush(stdout);'
     'kill(getppid(),SIGKILL);usleep(20000);puts("alive");exit(3);',
+    "kills its parent after folders": 'mkdir("a",0700);printf("%d",mkdir("a/b",0700));fflush(stdout);'
+    'kill(getppid(),SIGKILL);usleep(20000);puts("alive");',
     "kills all": 'puts("x");fflush(stdout);kill(-1,SIGKILL);usleep(20000);kill(0,SIGTERM);',
     "leaves processes": 'if(!fork()){setsid();for(;;)pause();}puts("x");',
     "floods": 'for(;;)puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxx");',
@@ -48,6 +50,17 @@ WHOLE = {
     'lea m(%rip),%rsi\\nmov $3,%edx\\nsyscall\\nret\\nm: .ascii \\"kk\\\\n\\"\\n");int main(void){puts("x");}',
     "not mapped": 'int puts(const char*);__asm__(".section .note.GNU-stack,\\"x\\",@progbits\\n.text");'
     'int main(void){puts("x");}',
+}
+YIELDING = {
+    "c": "__attribute__((weak,noinline)) int read(int n){return n+7;}int printf(const char*,...);"
+    'int main(int c,char**v){printf("%d",read(c));}',
+    "cpp": 'extern\n"C" inline __attribute__((noinline)) int write(int n){return n+7;}int main(int c,char**v){'
+    "return write(c)-8;}",
+}
+"""Programs whose functions the C library's would replace if they came first."""
+FAULTY = {
+    "c": ("int errno;int main(void){return errno;}", "libc.a: error adding symbols"),
+    "rust": ('unsafe extern "system"{fn none();}fn main(){unsafe{none()}}', "undefined reference to `none'"),
 }
 OWN = {
     "malloc": "static char m[9999];void*malloc(unsigned long n){return m+n*0;}void free(void*p){(void)p;}"
@@ -124,6 +137,33 @@ def test_a_program_with_the_c_librarys_functions_has_no_engine(box: Programs, na
     program = box.build("c", OWN[name])
     assert isinstance(program, BuiltProgram), program
     assert not program.has_engine
+
+
+@pytest.mark.parametrize("language", YIELDING)
+def test_functions_that_yield_to_the_c_librarys_stay_the_programs(box: Programs, language: str) -> None:
+    if isinstance(toolchain(language), Missing):
+        pytest.skip(f"no compiler of {language}")
+    program = box.build(language, YIELDING[language])
+    assert isinstance(program, BuiltProgram), program
+    told = [(run.status, run.stdout) for run in box.run(program, STDIN, RunLimits())]
+    assert told == [("ok", "8" if language == "c" else "")] * 3
+
+
+@pytest.mark.parametrize("language", FAULTY)
+def test_the_linkers_errors_are_those_without_an_engine(box: Programs, language: str) -> None:
+    if isinstance(toolchain(language), Missing):
+        pytest.skip(f"no compiler of {language}")
+    failed = box.build(language, FAULTY[language][0])
+    assert isinstance(failed, RunResult)
+    assert FAULTY[language][1] in failed.stderr
+    assert "program_fork" not in failed.stderr
+
+
+def test_the_engines_copy_of_a_large_program_is_not_counted_as_the_cases_memory(box: Programs) -> None:
+    body = 'char*p=malloc(180<<20);memset(p,1,180<<20);usleep(200000);printf("%d%d",p[9],a[0]);'
+    program = box.build("c", f"{HEADERS}char a[55<<20]={{1}};int main(void){{{body}}}")
+    assert isinstance(program, BuiltProgram), program
+    assert [run.status for run in box.run(program, STDIN, RunLimits(memory_mb=256))] == ["ok"] * 3
 
 
 def test_each_case_has_its_own_random_bytes(box: Programs) -> None:

@@ -7,6 +7,7 @@ each program and forks before the program begins (`native/program_fork.c`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +30,10 @@ _SPECS = f"""%rename startfile verikit_startfile
 %(verikit_startfile) {LINKED}.o%s --wrap=_dl_relocate_static_pie --start-group -lgcc -lgcc_eh -lc --end-group
 
 """
-CLASH = "multiple definition"
-"""The linker's words for a second function of the same name."""
+NOT_LINKED = "collect2: "
+"""The linker's word that it failed, as for two functions of one name. What counts is how it fails without engine."""
+_QUIET = re.compile(r"weak|linkage|BEGIN_DECLS|BEGIN_EXTERN_C|\bextern\s*\"C\"", re.IGNORECASE)
+"""What a source may have functions of the C library's names by, that yield to those without a word."""
 _FREESTANDING = (
     "-O2", "-c", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-fno-pie", "-fcf-protection=none",
     "-fno-tree-loop-distribute-patterns",
@@ -66,6 +69,11 @@ class CaseEngine:
     """Values for placeholders in its command."""
     may_fail: bool = False
     """Whether a case that fails in it is rerun separately, and the second result counts."""
+
+
+def may_link(text: bytes) -> bool:
+    """Whether an engine may be linked into a program: the C library's functions never take the place of its own."""
+    return not _QUIET.search(text.decode("utf-8", "replace"))
 
 
 def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:

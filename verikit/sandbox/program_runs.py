@@ -72,7 +72,9 @@ class ProgramJob:
     def order(self, size: int) -> tuple[RunLimits, float, int, int]:
         """Limits of the supervisor, its wall clock, the memory of all processes in MiB, and the bytes of its record."""
         lim = self.limits
-        engine = lim.memory_mb + self.data_mb
+        memory = lim.memory_mb + self.data_mb
+        if self.engine:  # which has the program in memory as well, next to the supervisor and the case
+            memory += -(-sum(map(len, self.files.values())) >> 20)
         limits = replace(
             lim, cpu_s=lim.cpu_s if lim.cpu_s is not None else 2 * lim.wall_s + 2,
             memory_mb=1 << 20 if self.data_mb else lim.memory_mb, threads=max(lim.threads, 64) + self.engine,
@@ -80,7 +82,7 @@ class ProgramJob:
         )  # fmt: skip
         wall = min(self.budget_s, lim.wall_s * len(self.stdins)) + 2.0
         most = len(self.stdins) * ((2 * lim.output_kb << 10) + 4096) + _MOST_PRODUCT
-        return limits, wall, engine + 64, most
+        return limits, wall, memory + 64, most
 
 
 @dataclass(slots=True)
@@ -91,7 +93,10 @@ class ProgramRun:
     products: dict[str, bytes] = field(default_factory=dict)
     """The files of the `collect` folder."""
     again: bool = False
-    """Whether the last case left something behind, and the remaining cases need another run."""
+    """Whether the last case left something behind, and the remaining cases need another run.
+
+    Without results, the first case needs it: it ended its engine, and has to run without one in a fresh surrounding.
+    """
     cpu_s: float = 0.0
     """CPU seconds of all its processes, as reported by the fork server. The record itself is not trustworthy."""
 
@@ -118,7 +123,8 @@ def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> Progra
     run = read_record(bytes(flight.data["record"]), job.limits)
     run.cpu_s = float(flight.ended["cpu"])
     results = run.results
-    if not results or (results[-1].status == "ok" and len(results) < len(job.stdins) and not run.again):
+    again = run.again and (results or job.engine)
+    if not again and (not results or (results[-1].status == "ok" and len(results) < len(job.stdins))):
         results.append(_cut_short(flight.ended, flight.overflow, job))
     return run
 

@@ -156,12 +156,12 @@ class Programs:
     def _compile_program(
         self, chain: Toolchain, command: Sequence[str], files: Mapping[str, bytes], main: str, limits: RunLimits
     ) -> BuiltProgram | RunResult:
-        engine = self._engine_files(chain.language) if chain.linked else {}
-        if engine:
+        may_link = chain.linked and case_engines.may_link(files[chain.source])
+        if engine := self._engine_files(chain.language) if may_link else {}:
             built = self._compile(chain, [*command, *chain.linked], {**files, **engine}, main, limits)
             if isinstance(built, BuiltProgram):
                 return replace(built, has_engine=True)
-            if case_engines.CLASH not in built.stderr:
+            if case_engines.NOT_LINKED not in built.stderr:
                 return built
         return self._compile(chain, command, files, main, limits)
 
@@ -223,7 +223,8 @@ class Programs:
             left = job.budget_s - sum(result.seconds for result in run.results)
             if not run.again or left <= 0:
                 return results
-            job = replace(job, stdins=inputs[len(results) :], budget_s=left)
+            has_engine = job.engine and bool(run.results)
+            job = replace(job, stdins=inputs[len(results) :], budget_s=left, engine=has_engine)
 
     def execute(
         self,

@@ -92,6 +92,7 @@ void __wrap__dl_relocate_static_pie(void) {
     char **at = __environ;
     while (*at++) continue;
     Elf64_auxv_t *mark = (Elf64_auxv_t *)at; /* the first pair */
-    if (mark->a_type == AT_ENGINE) serve(mark), wipe_stack();
+    if (mark->a_type == AT_ENGINE) serve(mark);
+    wipe_stack(); /* also without an engine: what the program finds there is the same */
     __real__dl_relocate_static_pie();
 }
