@@ -28,6 +28,16 @@ def test_blocks_beside_each_other_are_read_as_one_line():
     assert sight.lines(runs(piece("2", left=90), piece("4", left=0, block=2))) == ["2", "4"]
 
 
+def test_a_clear_gap_between_two_elements_may_be_read_as_a_space():
+    page = runs(piece("Go"), piece("42", left=26))
+    assert sight.lines(page) == ["Go42"]
+    assert sight.holds(page, "42")
+    assert sight.holds(page, "Go42")
+    assert not sight.holds(runs(piece("1"), piece("42", left=12)), "42")
+    spaced = piece("142") | {"rects": [0, 0, 8, 16, 16, 0, 24, 16, 32, 0, 40, 16]}
+    assert not sight.holds(runs(spaced), "42")
+
+
 @pytest.mark.parametrize("hidden", [{"opacity": 0.1}, {"out": True}, {"wide": 0}, {"high": 2}])
 def test_what_styles_hide_is_not_in_sight(hidden):
     assert sight.lines(runs(piece("Total 42", **hidden))) == []

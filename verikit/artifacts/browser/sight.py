@@ -44,6 +44,8 @@ _INNER = 0.15
 """The fraction of a letter's box, at either side, that its neighbours may reach into."""
 _CORE = 0.35, 0.72
 """The part of a letter's height that every letter and digit has ink in, and that close lines don't reach into."""
+_CLEAR_GAP = 0.4
+"""Between two elements, a fraction of the letters' height. A space is about 0.25."""
 Box = Sequence[float]
 
 
@@ -239,18 +241,19 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def lines(runs: Sequence[Letters], owner: int | None = None) -> list[str]:
+def lines(runs: Sequence[Letters], owner: int | None = None, *, gap: float = 1.0) -> list[str]:
     """The text in sight, one line per block. Adjacent blocks form one line.
 
     Args:
         runs: The runs of the page.
         owner: If given, only runs in the element with this mark.
+        gap: Between two runs, a space starts at this fraction of the letters' height.
     """
     within = [run for run in runs if owner is None or owner in run.owners]
     told: list[str] = []
     end: Box | None = None
     for _, group in groupby(within, key=lambda run: (run.block, run.field and id(run))):
-        text, first, last = _block(list(group))
+        text, first, last = _block(list(group), gap)
         if not plain(text).strip(HIDDEN + " "):
             continue
         if told and end is not None and first is not None and _same_line(end, first) and first[0] >= end[2] - 1:
@@ -261,7 +264,7 @@ def lines(runs: Sequence[Letters], owner: int | None = None) -> list[str]:
     return told
 
 
-def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
+def _block(runs: Sequence[Letters], gap: float) -> tuple[str, Box | None, Box | None]:
     """The text of a block, with breaks between letters that aren't adjacent, plus its first and last boxes."""
     parts: list[str] = []
     first: Box | None = None
@@ -271,6 +274,7 @@ def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
             parts.append(run.text if all(run.seen) else HIDDEN)
             first, last = run.boxes[0] if run.boxes else None, run.boxes[0] if run.boxes else None
             continue
+        least = gap  # letters of one run may be spaced out, so it only applies to the first one
         for at, letter in enumerate(run.text):
             if letter.isspace():
                 parts.append(" ")
@@ -280,27 +284,32 @@ def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
                 continue
             box = run.boxes[at]
             if last is not None:
-                parts.append(_between(last, box))
+                parts.append(_between(last, box, least))
             parts.append(letter)
+            least = 1.0
             first, last = first or box, box
     return "".join(parts), first, last
 
 
-def _between(before: Box, after: Box) -> str:
+def _between(before: Box, after: Box, least: float) -> str:
     """The separator of two consecutive letters: nothing, a space for a gap, or a mark of disorder."""
     size = max(before[3] - before[1], after[3] - after[1])
     if _same_line(before, after):
         gap = after[0] - before[2]
         if gap < -size and after[0] < before[0]:
             return f" {HIDDEN} "
-        return " " if gap > size else ""
+        return " " if gap > least * size else ""
     return f" {HIDDEN} " if after[3] <= before[1] + 1 and after[0] < before[2] else ""
 
 
 def holds(runs: Sequence[Letters], text: str, owner: int | None = None) -> bool:
-    """Whether a line in sight contains a string, not as part of a longer word or number."""
+    """Whether a line in sight contains a string, not as part of a longer word or number.
+
+    Elements side by side, such as a button and its result, may have padding between them instead of a space. The gap
+    is visible, so both readings count.
+    """
     wanted = plain(text)
-    return any(_has(line, wanted) for line in lines(runs, owner))
+    return any(_has(line, wanted) for gap in (1.0, _CLEAR_GAP) for line in lines(runs, owner, gap=gap))
 
 
 def _has(line: str, wanted: str) -> bool:

@@ -12,6 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from verikit.calls import ToolCall
+from verikit.verifiers.tools.programs import (
+    actions_of_find,
+    awk_acts,
+    filled,
+    found_by,
+    git_words,
+    module_run,
+    program_name,
+    target_last,
+    tests_of,
+    unwrapped,
+    written,
+    xargs_words,
+)
 from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
@@ -19,12 +33,7 @@ Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
 `opaque`: code in another language decides the effect on the paths that it mentions."""
 MAX_NESTED = 8
 SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
-INTERPRETERS = frozenset("python python3 perl ruby node php lua Rscript pypy3 deno bun".split())
-_WRAPPERS = {
-    "sudo": "ugph", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "exec": "a",
-    "command": "", "builtin": "", "setsid": "", "ionice": "cn", "doas": "u", "unbuffer": "", "chroot": "",
-}  # fmt: skip
-"""Programs that run the rest of their words, with their options that take a value."""
+INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".split())
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed
@@ -37,6 +46,12 @@ _HARMLESS = frozenset(
     dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
     umask ulimit history jobs fg bg pushd popd tree""".split()
 )
+_PYTEST_READS = (
+    "-q", "-v", "-x", "-s", "-k", "-m", "-n", "-W", "-r", "-l", "--tb", "--maxfail", "--no-header", "--no-summary",
+    "--lf", "--ff", "--durations", "--disable-warnings", "--collect-only", "--verbose", "--quiet", "--exitfirst",
+    "--color", "--timeout", "--capture", "--showlocals", "--ignore", "--deselect", "--cov=", "--cov-report=term",
+)  # fmt: skip
+"""Options of pytest that write nothing, by their beginnings."""
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk sed jq tr".split())
 """Programs whose first word is not a path."""
 _EDITS = (
@@ -84,6 +99,8 @@ class Effect:
     """Whether the effect on a folder applies to everything in it."""
     told: str = ""
     """The command; for an opaque effect, the whole text."""
+    words: Sequence[Word] = ()
+    """The program that runs, with its arguments."""
 
 
 def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
@@ -147,16 +164,31 @@ class _Shell:
         for sign, target in command.redirects:
             if target.text != "/dev/null":
                 yield self._effect("reads" if sign in ("<", "<&") else "writes", target, told)
-        words = _unwrapped(command.words)
+        words = unwrapped(command.words)
         if not words:
             return
-        program = posixpath.basename(words[0].text)
-        if not words[0].known or depth > MAX_NESTED:
+        program = program_name(words[0])
+        # `watch 'git push'` has a script for a program, and `flock f -c …` an option
+        if not words[0].known or " " in program or program.startswith("-") or depth > MAX_NESTED:
             yield Effect("hides", told=told)
             return
-        yield Effect("runs", " ".join([program, *(word.text for word in words[1:3])]), told=told)
-        arguments = words[1:]
-        if program in SHELLS or program in ("eval", "xargs", "parallel", "ssh", "docker"):
+        yield Effect("runs", program, told=told, words=words)
+        module = module_run(words) if program == "python" else ()
+        if module:
+            yield Effect("runs", module[0].text, told=told, words=module)
+        if module and module[0].text == "pytest":
+            program, words = "pytest", list(module)
+        yield from self._done_by(program, words[1:], command, told, depth)
+
+    def _done_by(
+        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
+    ) -> Iterator[Effect]:
+        """The effects of a program, by its kind."""
+        if program == "xargs":
+            yield from self._xargs(arguments, depth)
+        elif program == "find":
+            yield from self._find(arguments, told, depth)
+        elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
             yield from self._nested(program, arguments, command, told, depth)
         elif program == "cd" or program == "pushd":
             self._enter(arguments)
@@ -204,9 +236,9 @@ class _Shell:
         flags = [word.text for word in arguments if word.text.startswith("-")]
         special = {
             "dd": lambda: self._dd(arguments, told),
-            "find": lambda: self._find(flags, told),
-            "git": lambda: self._git(paths, told),
-            **dict.fromkeys(_COPIES, lambda: self._copy(program, paths, told)),
+            "git": lambda: self._git(arguments, told),
+            "pytest": lambda: self._pytest(arguments, told),
+            **dict.fromkeys(_COPIES, lambda: self._copy(program, arguments, told)),
             **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
         }
         edits = program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags)
@@ -215,14 +247,24 @@ class _Shell:
         elif program in _WRITES or edits:
             yield from self._writer(program, paths, told)
         elif program in _READS:
-            given = paths[1:] if program in _PATTERN_FIRST and not {"-f", "-e"} & set(flags) else paths
-            yield from (self._effect("reads", word, told) for word in given)
+            yield from self._reader(program, arguments, told)
         elif program not in _HARMLESS:
             yield from (self._effect("names", word, told) for word in paths)
 
-    def _copy(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+    def _reader(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A program that reads its paths, and may have an output among them."""
+        paths = [word for word in arguments if not word.text.startswith("-")]
+        scripted = program in _PATTERN_FIRST and not {"-f", "-e"} & {word.text for word in arguments}
+        yield from (self._effect("reads", word, told) for word in (paths[1:] if scripted else paths))
+        yield from (self._effect("writes", word, told) for word in written(program, arguments))
+        text = "\n".join(word.text for word in arguments)
+        if awk_acts(program, text):
+            yield Effect("opaque", told=text)
+
+    def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A copy, which reads its sources, or a move, which takes them away."""
         does: Does = "writes" if program == "mv" else "reads"
+        paths = target_last(arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
         yield from self._into(paths, told)
 
@@ -232,12 +274,36 @@ class _Shell:
             if key in ("if", "of"):
                 yield self._effect("reads" if key == "if" else "writes", Word(value, word.known), told)
 
-    def _find(self, flags: Sequence[str], told: str) -> Iterator[Effect]:
-        """`find`, which lists unless it is to run or delete something."""
-        if {"-exec", "-execdir", "-ok"} & set(flags):
-            yield Effect("hides", told=told)
-        elif "-delete" in flags:
-            yield Effect("writes", known=False, told=told)
+    def _find(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
+        """`find`, which lists unless it is to run, write or delete something."""
+        found = found_by(arguments)
+        for flag, words in actions_of_find(arguments):
+            if flag == "-delete":
+                yield from (self._effect("writes", path, told) for path in found)
+            elif flag.startswith("-f"):
+                yield from (self._effect("writes", word, told) for word in words)
+            elif not words or words[-1].text not in (";", "+"):
+                yield Effect("hides", told=told)
+            else:
+                here = self._cwd
+                self._cwd = None if flag.endswith("dir") else here
+                for path in found:
+                    yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
+                self._cwd = here
+
+    def _xargs(self, arguments: Sequence[Word], depth: int) -> Iterator[Effect]:
+        """The program that `xargs` runs on words that the text does not show."""
+        inner, mark = xargs_words(arguments)
+        file = Word("$file", known=False)
+        if inner:  # it only prints otherwise
+            yield from self._command(SimpleCommand(filled(inner, mark, file) if mark else [*inner, file]), depth + 1)
+
+    def _pytest(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        """Tests, which are read; an option that may write leaves the effect open."""
+        flags = [word.text for word in arguments if word.text.startswith("-")]
+        does: Does = "reads" if all(flag.startswith(_PYTEST_READS) for flag in flags) else "names"
+        for word in tests_of(arguments):
+            yield self._effect(does, word, told)
 
     def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         """A program that changes all of its paths; `sed` all but its script, `patch` the files its patch names."""
@@ -258,7 +324,21 @@ class _Shell:
             inside = Word(posixpath.join(target.text, name), source.known and target.known, source.pattern)
             yield self._effect("writes", inside, told)
 
-    def _git(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+    def _git(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        """`git`, by its action; with `-C`, in another folder."""
+        words, given = git_words(arguments)
+        here = self._cwd
+        for flag, value in given:
+            if flag == "-C":
+                self._enter([value])
+            elif flag != "-c":
+                self._cwd = None
+            elif value.text.startswith("alias.") or not value.known:
+                yield Effect("hides", told=told)
+        yield from self._git_action([word for word in words if not word.text.startswith("-")], told)
+        self._cwd = here
+
+    def _git_action(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         action = paths[0].text if paths else ""
         if action in ("show", "log", "diff", "blame", "cat-file", "grep", "reflog"):
             yield Effect("reads", ".git/history", told=told)
@@ -313,24 +393,3 @@ class _Shell:
 def _before_the_unknown(text: str) -> str:
     """The part of a word before the first character that may be expanded."""
     return text[: min((at for sign in "${`<>" if (at := text.find(sign)) >= 0), default=len(text))]
-
-
-def _without_options(words: Sequence[Word], with_value: str) -> list[Word]:
-    """The words after a wrapper's options and assignments; `with_value` has the options that take a value."""
-    left = list(words)
-    while left and (left[0].text.startswith("-") or "=" in left[0].text):
-        flag = left.pop(0).text
-        if len(flag) == 2 and flag[1] in with_value and left:
-            left.pop(0)
-    return left
-
-
-def _unwrapped(words: Sequence[Word]) -> list[Word]:
-    """The words starting at the actual program."""
-    left = list(words)
-    while left and posixpath.basename(left[0].text) in _WRAPPERS:
-        wrapper = posixpath.basename(left.pop(0).text)
-        left = _without_options(left, _WRAPPERS[wrapper])
-        if wrapper == "timeout" and left:
-            left.pop(0)
-    return left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,7 @@ from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.effects import Effect, effects_of, placed
+from verikit.verifiers.tools.programs import runs
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
@@ -112,24 +114,37 @@ def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | Non
     if effect.does == "opaque":
         return None if _mentioned(target, effect.told) else False
     if doing == "runs":
-        wanted = target.split()
-        return effect.does == "runs" and effect.path.split()[: len(wanted)] == wanted
+        return runs(effect.words, target) if effect.does == "runs" else False
     if effect.does not in (doing, "names"):
         return False
     pattern = placed(target, "", root)
+    path = _around(effect, pattern, root)
     if not effect.known or effect.pattern:
-        literal = effect.path.split("*")[0].split("?")[0].split("[")[0]
-        if effect.does == doing and effect.known and _same(pattern, effect.path, below=False):
+        if effect.does == doing and effect.known and _same(pattern, path, below=False):
             return True
-        return None if _may_meet(literal, pattern) else False
-    if not _same(pattern, effect.path, below=effect.below):
+        return None if _may_meet(_before_wildcards(path), pattern) else False
+    if not _same(pattern, path, below=effect.below):
         return False
     return True if effect.does == doing else None
 
 
+def _around(effect: Effect, pattern: str, root: str) -> str:
+    """The path of an effect; a folder that contains the workspace is all of it to a pattern within."""
+    path, base = effect.path, posixpath.normpath(root)
+    if pattern.startswith("/") or not path.startswith("/"):
+        return path
+    exact = effect.known and not effect.pattern
+    within = base.startswith(path.rstrip("/") + "/" if exact else _before_wildcards(path))
+    return "." if within else path
+
+
+def _before_wildcards(path: str) -> str:
+    return path.split("*")[0].split("?")[0].split("[")[0]
+
+
 def _same(pattern: str, path: str, *, below: bool) -> bool:
     """Whether a pattern matches a path, or a path is the folder of a match."""
-    if pattern.startswith("/") != path.startswith("/") and path != ".":
+    if pattern.startswith("/") != path.startswith("/"):
         return False
     inside = matches(pattern.lstrip("/"), path.lstrip("/")) or matches(f"{pattern.lstrip('/')}/**", path.lstrip("/"))
     return inside or (below and (path == "." or f"{_literal(pattern)}/".startswith(f"{path.rstrip('/')}/")))
@@ -145,7 +160,9 @@ def _literal(pattern: str) -> str:
 def _may_meet(prefix: str, pattern: str) -> bool:
     """Whether a path with this prefix may match a pattern."""
     literal = _literal(pattern)
-    return not prefix or prefix == "." or literal.startswith(prefix) or prefix.startswith(literal)
+    if prefix == ".":
+        return not pattern.startswith("/")
+    return not prefix or literal.startswith(prefix) or prefix.startswith(literal)
 
 
 def _mentioned(target: str, text: str) -> bool:
