@@ -1,6 +1,7 @@
 """`trajectory` over paths and programs: what commands do, by labels; what a text doesn't tell is named."""
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ import verikit
 from tests.growth import check_linear
 from verikit import Sample
 from verikit.errors import UsageError
+from verikit.verifiers.tools.effects import shell_effects
 from verikit.verifiers.tools.shell import MAX_CHARS, parsed
 from verikit.verifiers.tools.watch import StepRules
 from verikit.workspaces import Workspace
@@ -429,3 +431,10 @@ def test_many_wrappers_are_not_followed():
     rules = StepRules(never=[("runs", "git push")])
     check_linear(lambda text: rules.score(Sample("p", [bash(text)])), "nice ", MAX_CHARS)
     assert rules.score(Sample("p", [bash("nice " * 99 + "git push")])).value is None
+
+
+def test_commands_of_find_within_each_other_do_not_multiply():
+    command = "rm x"
+    for _ in range(7):
+        command = "find " + "a " * 20 + "-exec sh -c " + shlex.quote(command) + " \\;"
+    assert sum(1 for _ in shell_effects(command, "/workspace")) < 1_000

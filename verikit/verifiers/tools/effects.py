@@ -305,7 +305,9 @@ class _Shell:
             else:
                 here = self._cwd
                 self._cwd = None if flag.endswith("dir") else here
-                for path in found:
+                # not for each within another command: it would multiply with every level
+                paths = found if depth == 0 or len(found) == 1 else [Word("$file", known=False)]
+                for path in paths:
                     yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
                 self._cwd = here
 
