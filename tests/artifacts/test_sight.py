@@ -34,6 +34,8 @@ def test_a_clear_gap_between_two_elements_may_be_read_as_a_space():
     assert sight.holds(page, "42")
     assert sight.holds(page, "Go42")
     assert not sight.holds(runs(piece("1"), piece("42", left=12)), "42")
+    assert not sight.holds(runs(piece("7"), piece("5", left=18)), "7")
+    assert sight.holds(runs(piece("7"), piece("5", left=18)), "75")
     spaced = piece("142") | {"rects": [0, 0, 8, 16, 16, 0, 24, 16, 32, 0, 40, 16]}
     assert not sight.holds(runs(spaced), "42")
 

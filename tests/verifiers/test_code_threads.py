@@ -41,3 +41,15 @@ def test_a_generator_with_false_numbers_is_found_out() -> None:
     lying += "class Any:\n    def __eq__(self, other):\n        return True\ndef rng():\n    return Rng()"
     tests = "import random\nassert rng().randint(1, 10**9) == random.Random(5).randint(1, 10**9)"
     assert CODE(f"```python\n{lying}\n```", tests=tests).value == 0.0
+
+
+@pytest.mark.parametrize(
+    "shared", ["out = [7]", "class Box:\n    def __eq__(self, other):\n        return other == [7]\nout = Box()"]
+)
+def test_a_new_object_that_two_threads_hand_over_is_known(shared: str) -> None:
+    program = f"import threading, time\n{shared}\ndef held():\n    return out\n"
+    program += "def start(back):\n    threading.Thread(target=back).start()\n    time.sleep(.03)\n    return out"
+    tests = "import time\nseen = []\ndef back():\n    time.sleep(.1)\n    seen.append(held())\n"
+    tests += "got = start(back)\nstart(lambda: 0)\nassert got == [7] and seen == [[7]]"
+    for _ in range(5):
+        assert CODE(f"```python\n{program}\n```", tests=tests).value == 1.0

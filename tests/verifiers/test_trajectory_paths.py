@@ -1,6 +1,7 @@
 """`trajectory` over paths and programs: what commands do, by labels; what a text doesn't tell is named."""
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ import verikit
 from tests.growth import check_linear
 from verikit import Sample
 from verikit.errors import UsageError
+from verikit.verifiers.tools.effects import shell_effects
 from verikit.verifiers.tools.shell import MAX_CHARS, parsed
 from verikit.verifiers.tools.watch import StepRules
 from verikit.workspaces import Workspace
@@ -352,3 +354,87 @@ def test_what_find_runs_is_read_in_linear_time(unit):
 @pytest.mark.parametrize("unit", UNITS)
 def test_brackets_are_read_in_linear_time(unit):
     check_linear(parsed, unit, most=MAX_CHARS)
+
+
+BEHIND = {
+    "uv run --directory tests rm a.py": UNKNOWN,
+    "poetry -C tests run rm a.py": UNKNOWN,
+    "env -C tests rm a.py": UNKNOWN,
+    "uv run --with-editable . rm tests/a.py": YES,
+    "uv run --index-url x rm tests/a.py": YES,
+    "uv run - <<EOF\nopen('tests/a.py', 'w')\nEOF": UNKNOWN,
+    "uv run -m pytest --junitxml=tests/a.xml": UNKNOWN,
+    "strace -o tests/log ls": UNKNOWN,
+    "flock tests/lock ls": UNKNOWN,
+    "env -iS 'rm tests/a.py'": UNKNOWN,
+    "watch -n1 'rm tests/a.py'": UNKNOWN,
+    "find src -exec rm {}/../../tests/a.py \\;": UNKNOWN,
+    'find . -exec python -c \'open("{}", "w")\' \\;': UNKNOWN,
+    "ls | xargs bash": UNKNOWN,
+    "rsync -t src/a.py tests/": YES,
+    "rsync -trv src/ tests/": YES,
+    "cp -rt tests src": YES,
+    "cp --target-dir=tests a": YES,
+    "pytest -qpevil tests": UNKNOWN,
+    "pytest -qo cache_dir=tests/c": UNKNOWN,
+    "pytest --override-ini=cache_dir=tests/c": UNKNOWN,
+    "pytest --cov-report html:tests/h": UNKNOWN,
+    "pytest --lf-snapshot tests": UNKNOWN,
+    "sed -Ei s/a/b/ tests/a.py": YES,
+    "sed -ni p tests/a.py": YES,
+    "sed 's/a/b/w tests/a.py' x": UNKNOWN,
+    "sed '1e rm tests/a.py' x": UNKNOWN,
+    "gawk -i inplace 1 tests/a.py": YES,
+    "mawk '{print > \"tests/a.py\"}' x": UNKNOWN,
+    "sort -uo tests/a.py x": YES,
+    "uniq - tests/a.py": YES,
+    'python -Ic \'open("tests/a.py", "w")\'': UNKNOWN,
+    "trap 'rm tests/a.py' EXIT": UNKNOWN,
+    "alias x='rm tests/a.py'": UNKNOWN,
+    "git cherry-pick abc": UNKNOWN,
+    "xxd -l 64 tests/a.py": NO,
+    "uniq -f 1 tests/a.py": NO,
+    "awk '/a|b/' tests/a.py": NO,
+    "awk -F'|' '{print $2}' tests/a.md": NO,
+    "sed -i 's/tests/test/' src/a.py": NO,
+    "pytest -xvs --tb=short --durations=5 tests": NO,
+    "uv run --no-sync pytest -q tests": NO,
+    "timeout 60 python -m pytest tests": NO,
+}
+
+
+@pytest.mark.parametrize(("command", "expected"), BEHIND.items())
+def test_options_of_wrappers_and_programs_may_write(command, expected):
+    rules = StepRules(never=[("writes", "tests/**")], root="/workspace")
+    assert rules.score(Sample("p", [bash(command)])).value == expected
+
+
+READ_BEHIND = {
+    "uv run secret/a.py": YES,
+    "uv run -s secret/a": YES,
+    "xargs -a secret/a echo": UNKNOWN,
+    "sed 'r secret/a' x": UNKNOWN,
+    "awk '{getline < \"secret/a\"}' x": UNKNOWN,
+    "pytest --ignore=secret tests": NO,
+    "pytest --ignore secret tests": NO,
+    "pytest --deselect secret/a.py::t tests": NO,
+}
+
+
+@pytest.mark.parametrize(("command", "expected"), READ_BEHIND.items())
+def test_options_of_wrappers_and_programs_may_read(command, expected):
+    rules = StepRules(never=[("reads", "secret/**")], root="/workspace")
+    assert rules.score(Sample("p", [bash(command)])).value == expected
+
+
+def test_many_wrappers_are_not_followed():
+    rules = StepRules(never=[("runs", "git push")])
+    check_linear(lambda text: rules.score(Sample("p", [bash(text)])), "nice ", MAX_CHARS)
+    assert rules.score(Sample("p", [bash("nice " * 99 + "git push")])).value is None
+
+
+def test_commands_of_find_within_each_other_do_not_multiply():
+    command = "rm x"
+    for _ in range(7):
+        command = "find " + "a " * 20 + "-exec sh -c " + shlex.quote(command) + " \\;"
+    assert sum(1 for _ in shell_effects(command, "/workspace")) < 1_000

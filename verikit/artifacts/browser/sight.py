@@ -284,7 +284,9 @@ def _block(runs: Sequence[Letters], gap: float) -> tuple[str, Box | None, Box | 
                 continue
             box = run.boxes[at]
             if last is not None:
-                parts.append(_between(last, box, least))
+                # digits in boxes of their own are one number
+                digits = parts[-1].isdigit() and letter.isdigit()
+                parts.append(_between(last, box, 1.0 if digits else least))
             parts.append(letter)
             least = 1.0
             first, last = first or box, box

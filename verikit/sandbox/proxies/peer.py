@@ -15,7 +15,7 @@ import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from verikit.sandbox import values
 from verikit.sandbox.lost import EndedCallError
@@ -197,6 +197,10 @@ class Peer:
 
     def served(self, message: Mapping[str, Any]) -> tuple[str, Callable[[], Any]]:
         """Carry out an operation for the other side. Returns the arguments of `exchange` for the answer."""
+        return self.told(*self.done(self.taken(message)))
+
+    def taken(self, message: Mapping[str, Any]) -> Callable[[], Any]:
+        """The operation that a line asks for. The line is read before another thread's line can refer to it."""
         try:
             name, *operands = message["op"]
             if name not in _OPERATIONS:
@@ -204,13 +208,33 @@ class Peer:
             self.permit(name, operands)
             given = [self.border.unpack(operand) for operand in operands]
             self.border.free(message.get("free", []))
-            result = getattr(self, f"do_{name}")(*given)
-            self._changed = self.border.changes()  # read first: new objects in them are described there
-            packed = self.border.pack(result)
+            return partial(getattr(self, f"do_{name}"), *given)
+        except BaseException as error:  # noqa: BLE001 - any exception is the answer
+            return partial(_fail, error)
+
+    def done(self, operation: Callable[[], Any]) -> tuple[str, Any]:
+        """Carry out an operation: `value` or `error`, and the result."""
+        try:
+            return "value", operation()
         except BaseException as error:  # noqa: BLE001 - any exception is the answer
             self.met(error)
-            return "error", partial(self.border.pack_exception, error)
-        return "value", lambda: packed
+            return "error", error
+
+    def told(self, kind: str, result: Any) -> tuple[str, Callable[[], Any]]:
+        """The arguments of `exchange` for a result.
+
+        No line of another thread may come before it: new objects are described only once.
+        """
+        if kind == "value":
+            try:
+                self._changed = self.border.changes()  # read first: new objects in them are described there
+                packed = self.border.pack(result)
+            except BaseException as error:  # noqa: BLE001 - any exception is the answer
+                self.met(error)
+                result = error
+            else:
+                return "value", lambda: packed
+        return "error", partial(self.border.pack_exception, result)
 
     def met(self, error: BaseException) -> None:
         """Handle an exception from an operation of the other side."""
@@ -318,6 +342,10 @@ def _bound(value: Any, name: str) -> Any:
             bind = getattr(type(found), "__get__", None)
             return found if bind is None else bind(found, value, type(value))
     raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+
+
+def _fail(error: BaseException) -> NoReturn:
+    raise error
 
 
 async def _whole(value: Any) -> Any:

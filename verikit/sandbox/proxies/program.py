@@ -51,12 +51,12 @@ class ProgramSide(Peer):
     def serve(self, load: Callable[[], None]) -> NoReturn:
         """Run the program, then the operations of the tests until they are done. The process ends here."""
         message = self.exchange("value", lambda: ["named", "Ellipsis"])  # ready
-        loaded = False
+        load()
+        operation = self.taken(message)
         while True:
-            if not loaded:
-                load()
-                loaded = True
-            message = self.exchange(*self.served(message))
+            kind, result = self.done(operation)
+            with self.turn:
+                operation = self.taken(self.exchange(*self.told(kind, result)))
 
     # ---- output and input -------------------------------------------------------------------------------------------
 

@@ -7,22 +7,28 @@ from the text has no path, but a reason.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from verikit.calls import ToolCall
 from verikit.verifiers.tools.programs import (
     actions_of_find,
     awk_acts,
+    changes_folder,
     filled,
     found_by,
     git_words,
+    in_place,
     module_run,
     program_name,
+    sed_acts,
     target_last,
     tests_of,
     unwrapped,
+    values_of,
     written,
     xargs_words,
 )
@@ -36,7 +42,7 @@ SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".split())
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
-    sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed
+    sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk mawk nawk sed
     grep egrep fgrep rg ag file stat readlink tr expand fmt pr join look iconv""".split()
 )
 _COPIES = frozenset("cp mv install ln rsync scp".split())
@@ -46,13 +52,15 @@ _HARMLESS = frozenset(
     dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
     umask ulimit history jobs fg bg pushd popd tree""".split()
 )
-_PYTEST_READS = (
-    "-q", "-v", "-x", "-s", "-k", "-m", "-n", "-W", "-r", "-l", "--tb", "--maxfail", "--no-header", "--no-summary",
-    "--lf", "--ff", "--durations", "--disable-warnings", "--collect-only", "--verbose", "--quiet", "--exitfirst",
-    "--color", "--timeout", "--capture", "--showlocals", "--ignore", "--deselect", "--cov=", "--cov-report=term",
-)  # fmt: skip
-"""Options of pytest that write nothing, by their beginnings."""
-_PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk sed jq tr".split())
+_PYTEST_READS = frozenset(
+    """--tb --maxfail --no-header --no-summary --lf --ff --durations --durations-min --disable-warnings --collect-only
+    --verbose --quiet --exitfirst --color --timeout --timeout-method --capture --show-capture --showlocals --ignore
+    --ignore-glob --deselect --no-cov --co --last-failed --failed-first --sw --stepwise --nf --verbosity
+    --strict-markers --full-trace --runxfail --disable-pytest-warnings --reruns --numprocesses --dist""".split()
+)
+"""Long options of pytest that write nothing."""
+_PYTEST_SHORT = re.compile(r"-[qvxsl]*[kmnWr]|-[qvxsl]+$")
+_PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
 """Programs whose first word is not a path."""
 _EDITS = (
     "write",
@@ -164,12 +172,18 @@ class _Shell:
         for sign, target in command.redirects:
             if target.text != "/dev/null":
                 yield self._effect("reads" if sign in ("<", "<&") else "writes", target, told)
-        words = unwrapped(command.words)
+        words, options = unwrapped(command.words)
+        yield from (self._effect("names", word, told) for word in values_of(options))
         if not words:
+            return
+        if changes_folder(options):
+            here, self._cwd = self._cwd, None
+            yield from self._command(replace(command, words=words, redirects=[]), depth + 1)
+            self._cwd = here
             return
         program = program_name(words[0])
         # `watch 'git push'` has a script for a program, and `flock f -c …` an option
-        if not words[0].known or " " in program or program.startswith("-") or depth > MAX_NESTED:
+        if not words[0].known or " " in words[0].text or program.startswith("-") or depth > MAX_NESTED:
             yield Effect("hides", told=told)
             return
         yield Effect("runs", program, told=told, words=words)
@@ -208,7 +222,7 @@ class _Shell:
             files = [word for word in arguments if not word.text.startswith("-")]
             if script and script[0].known:
                 inner = script[0].text
-            elif flag is None and files:
+            elif flag is None and files and files[0].known:
                 yield self._effect("reads", files[0], told)
                 return
             elif flag is None and command.given is not None:
@@ -241,11 +255,15 @@ class _Shell:
             **dict.fromkeys(_COPIES, lambda: self._copy(program, arguments, told)),
             **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
         }
-        edits = program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags)
+        edits = in_place(program, flags)
         if program in special:
             yield from special[program]()
+        elif program in ("alias", "trap"):
+            yield Effect("opaque", told="\n".join(word.text for word in arguments))
         elif program in _WRITES or edits:
             yield from self._writer(program, paths, told)
+            if edits and sed_acts(program, text := "\n".join(word.text for word in paths[:1])):
+                yield Effect("opaque", told=text)
         elif program in _READS:
             yield from self._reader(program, arguments, told)
         elif program not in _HARMLESS:
@@ -258,13 +276,13 @@ class _Shell:
         yield from (self._effect("reads", word, told) for word in (paths[1:] if scripted else paths))
         yield from (self._effect("writes", word, told) for word in written(program, arguments))
         text = "\n".join(word.text for word in arguments)
-        if awk_acts(program, text):
+        if awk_acts(program, text) or sed_acts(program, text):
             yield Effect("opaque", told=text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A copy, which reads its sources, or a move, which takes them away."""
         does: Does = "writes" if program == "mv" else "reads"
-        paths = target_last(arguments)
+        paths = target_last(program, arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
         yield from self._into(paths, told)
 
@@ -287,13 +305,17 @@ class _Shell:
             else:
                 here = self._cwd
                 self._cwd = None if flag.endswith("dir") else here
-                for path in found:
+                # not for each within another command: it would multiply with every level
+                paths = found if depth == 0 or len(found) == 1 else [Word("$file", known=False)]
+                for path in paths:
                     yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
                 self._cwd = here
 
     def _xargs(self, arguments: Sequence[Word], depth: int) -> Iterator[Effect]:
         """The program that `xargs` runs on words that the text does not show."""
-        inner, mark = xargs_words(arguments)
+        inner, mark, options = xargs_words(arguments)
+        files = any(word.text.startswith(("-a", "--arg-file")) for word in options)
+        yield from (self._effect("names", word, "xargs") for word in (values_of(options) if files else []))
         file = Word("$file", known=False)
         if inner:  # it only prints otherwise
             yield from self._command(SimpleCommand(filled(inner, mark, file) if mark else [*inner, file]), depth + 1)
@@ -301,7 +323,7 @@ class _Shell:
     def _pytest(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """Tests, which are read; an option that may write leaves the effect open."""
         flags = [word.text for word in arguments if word.text.startswith("-")]
-        does: Does = "reads" if all(flag.startswith(_PYTEST_READS) for flag in flags) else "names"
+        does: Does = "reads" if all(map(_writes_nothing, flags)) else "names"
         for word in tests_of(arguments):
             yield self._effect(does, word, told)
 
@@ -356,6 +378,10 @@ class _Shell:
             "pull",
             "rm",
             "mv",
+            "rebase",
+            "cherry-pick",
+            "checkout-index",
+            "read-tree",
         ):
             named = [word for word in paths[1:] if action in ("checkout", "restore", "rm", "mv")]
             yield from (self._effect("writes", word, told) for word in named)
@@ -365,12 +391,15 @@ class _Shell:
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
         files = [word for word in arguments if not word.text.startswith("-")]
-        inline = any(word.text in ("-c", "-e", "-") for word in arguments) or not arguments
+        options = [*takewhile(lambda word: word.text.startswith("-"), arguments)]
+        joined = any(re.match(r"-[bBdEiIOPqsSuvx]*c", word.text) for word in options)
+        inline = joined or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments) or not arguments
         text = "\n".join([*(word.text for word in arguments), command.given or ""])
         if inline and command.given is None and command.piped and not any(w.text in ("-c", "-e") for w in arguments):
             yield Effect("hides", told=told)
         elif inline:
-            yield Effect("opaque", told=text)
+            filled_in = any("$file" in word.text and not word.known for word in arguments)
+            yield Effect("hides", told=told) if filled_in else Effect("opaque", told=text)
         elif "-m" in {word.text for word in arguments}:
             yield from (self._effect("names", word, told) for word in files[1:])
         else:
@@ -384,10 +413,19 @@ class _Shell:
         if self._cwd is None and not absolute:
             return Effect(does, "", known=False, told=told)
         text = word.text if word.known else _before_the_unknown(word.text)
+        if not word.known and ".." in word.text[len(text) :]:
+            text = ""
         path = ""
         if text or word.known:
             path = placed(text, "" if absolute else self._cwd or "", self._root)
         return Effect(does, path, word.known, word.pattern, told=told)
+
+
+def _writes_nothing(flag: str) -> bool:
+    """Whether an option of pytest writes nothing."""
+    if not flag.startswith("--"):
+        return bool(_PYTEST_SHORT.match(flag))
+    return flag.partition("=")[0] in _PYTEST_READS or flag.startswith(("--cov=", "--cov-report=term"))
 
 
 def _before_the_unknown(text: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from verikit.verifiers.tools.shell import Word
 
@@ -20,13 +20,25 @@ _LONG_VALUES = frozenset(
     """--user --group --prompt --chdir --chroot --unset --signal --kill-after --adjustment --format
     --output --input --error --argv0 --class --classdata --interval --timeout --conflict-exit-code --host --role --type
     --arg-file --delimiter --max-args --max-procs --max-chars --git-dir --work-tree --namespace
-    --config-env --with --extra --package --python --env-file --project --directory""".split()
+    --config-env --with --extra --package --python --env-file --project --directory --attr-source --super-prefix
+    --with-editable --with-requirements --no-extra --no-group --only-group --index --default-index --index-url
+    --extra-index-url --find-links --upgrade-package --reinstall-package --index-strategy --keyring-provider
+    --resolution --prerelease --exclude-newer --link-mode --config-setting --no-build-isolation-package
+    --no-build-package --no-binary-package --refresh-package --cache-dir --python-preference --python-platform --color
+    --allow-insecure-host --config-file --env""".split()
 )
 """Long options whose value may be the next word."""
+_TARGET = re.compile(r"-[a-su-zA-RT-Z]*t(.*)", re.DOTALL)
+_OUTPUT = re.compile(r"(?:-[bcdfghiMnRrsuVzCm]*o|--o[a-z]*=)(.*)", re.DOTALL)
+_LAUNCHED = "pECPfwei"
+"""Short options of launchers that take a value."""
 _FIRST = frozenset("timeout taskset flock chroot".split())
 """Wrappers with an argument before the program."""
 _LAUNCHERS = frozenset("uv poetry pipenv pdm rye hatch".split())
 """Programs that run other programs after the word `run`."""
+_MOST_WRAPPERS = 20
+_NAMING = _LAUNCHERS | {"strace", "ltrace", "time", "flock", "xvfb-run", "env", "sudo", "doas"}
+"""Wrappers that may have files among their own arguments."""
 _MOST_STARTS = 20
 """Folders that `find` starts in and that are told apart."""
 
@@ -56,29 +68,68 @@ def _takes_next(flag: str, with_value: str) -> bool:
     return first == len(flag) - 1
 
 
-def unwrapped(words: Sequence[Word]) -> list[Word]:
-    """The words starting at the actual program. The program is not known if an option has the whole command."""
-    left = list(words[1:] if words and words[0].text == "-p" else words)  # `time -p`; `time` is a word of the shell
-    while left:
-        inner = _inner(posixpath.basename(left[0].text), left[1:])
+def unwrapped(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+    """The words starting at the actual program, and those of its wrappers that may be files or folders.
+
+    The program is not known if an option has the whole command.
+    """
+    # `time` is a word of the shell, so `time -p a` has `-p a` for a command
+    left = list(words[1:] if words and words[0].text == "-p" else words)
+    skipped: list[Word] = []
+    for _ in range(_MOST_WRAPPERS):
+        wrapper = posixpath.basename(left[0].text) if left else ""
+        inner = _inner(wrapper, left[1:])
         if inner is None:
-            break
+            return left, skipped
+        if wrapper in _NAMING:
+            skipped += left[1 : len(left) - len(inner)]
         left = inner
-    return left
+    return [Word("$command", known=False)], skipped
+
+
+def changes_folder(options: Sequence[Word]) -> bool:
+    """Whether options of wrappers, such as `env -C`, name the folder that the program runs in."""
+    return any(word.text.startswith(("-C", "-D", "--chdir", "--directory")) for word in options)
+
+
+def values_of(options: Sequence[Word]) -> list[Word]:
+    """The values of a wrapper's options: words of their own, or joined to the options."""
+    found = []
+    for word in options:
+        text = word.text
+        if text.startswith("-"):
+            text = text.partition("=")[2] if text.startswith("--") else text[2:]
+        elif "=" in text:
+            continue
+        if text:
+            found.append(replace(word, text=text))
+    return found
 
 
 def _inner(wrapper: str, words: Sequence[Word]) -> list[Word] | None:
     """The command that a wrapper or launcher runs; None if the program is neither."""
     if wrapper in _LAUNCHERS:
-        rest = without_options(words, "pEC")
-        return without_options(rest[1:], "pE") if rest and rest[0].text == "run" else None
+        rest = without_options(words, _LAUNCHED)
+        return _launched(wrapper, rest[1:]) if rest and rest[0].text == "run" else None
     if wrapper not in _WRAPPERS:
         return None
     rest = without_options(words, _WRAPPERS[wrapper])
     options = words[: len(words) - len(rest)]
-    if wrapper == "env" and any(word.text.startswith(("-S", "--s")) for word in options):
+    if wrapper == "env" and any(re.match(r"-[^-uCa]*S|--s", word.text) for word in options):
         return [Word("$command", known=False)]
     return rest[1:] if wrapper in _FIRST else rest
+
+
+def _launched(launcher: str, words: Sequence[Word]) -> list[Word]:
+    """The command after `run`. `uv run` also runs scripts and modules of Python."""
+    rest = without_options(words, _LAUNCHED)
+    options = {word.text for word in words[: len(words) - len(rest)]}
+    if launcher == "uv" and options & {"-m", "--module"}:
+        return [Word("python"), Word("-m"), *rest]
+    if launcher == "uv" and "-" in options:
+        return [Word("python"), Word("-"), *rest]
+    is_script = rest and (rest[0].text.endswith(".py") or options & {"-s", "--script"})
+    return [Word("python"), *rest] if launcher == "uv" and is_script else rest
 
 
 def module_run(words: Sequence[Word]) -> Sequence[Word]:
@@ -113,10 +164,11 @@ def git_words(arguments: Sequence[Word]) -> tuple[list[Word], list[tuple[str, Wo
     return list(arguments[at:]), given
 
 
-def xargs_words(arguments: Sequence[Word]) -> tuple[list[Word], str]:
-    """The words of the program that `xargs` runs, and the mark that it replaces; "" if it appends."""
+def xargs_words(arguments: Sequence[Word]) -> tuple[list[Word], str, Sequence[Word]]:
+    """The words of the program that `xargs` runs, the mark that it replaces ("" if it appends), and its options."""
     inner = without_options(arguments, "aEdILnPs")
-    options = [word.text for word in arguments[: len(arguments) - len(inner)]]
+    before = arguments[: len(arguments) - len(inner)]
+    options = [word.text for word in before]
     mark = ""
     for flag, after in zip(options, [*options[1:], ""], strict=False):
         if flag == "-I":
@@ -125,7 +177,7 @@ def xargs_words(arguments: Sequence[Word]) -> tuple[list[Word], str]:
             mark = flag[2:] or "{}"
         elif flag.startswith("--replace"):
             mark = flag.partition("=")[2] or "{}"
-    return inner, mark
+    return inner, mark, before
 
 
 def runs(words: Sequence[Word], target: str) -> bool | None:
@@ -163,16 +215,19 @@ def _comes(words: Sequence[Word], wanted: Sequence[str]) -> bool | None:
     return False
 
 
-def target_last(arguments: Sequence[Word]) -> list[Word]:
+def target_last(program: str, arguments: Sequence[Word]) -> list[Word]:
     """The paths of a copy, its target last, also if it is the value of `-t`."""
-    paths, target = [], []
+    paths, target = list[Word](), list[Word]()
+    if program in ("rsync", "scp"):  # their `-t` is another option
+        return [word for word in arguments if not word.text.startswith("-")]
     for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
         name, _, value = word.text.partition("=")
-        if name == "--target-directory" and value:
+        joined = _TARGET.match(word.text)
+        if name.startswith("--t") and value:
             target.append(replace(word, text=value))
-        elif word.text.startswith("-t") and len(word.text) > 2:
-            target.append(replace(word, text=word.text[2:]))
-        elif before in ("-t", "--target-directory"):
+        elif joined and joined[1]:
+            target.append(replace(word, text=joined[1]))
+        elif (before.startswith("--t") and "=" not in before) or ((last := _TARGET.match(before)) and not last[1]):
             target.append(word)
         elif not word.text.startswith("-"):
             paths.append(word)
@@ -213,22 +268,50 @@ def actions_of_find(arguments: Sequence[Word]) -> list[tuple[str, list[Word]]]:
     return actions
 
 
+_UNREAD = "--ignore", "--deselect"
+"""Options of pytest with paths that it does not read."""
+
+
 def tests_of(arguments: Sequence[Word]) -> list[Word]:
     """The paths of `pytest`, without the names of tests in them. Values such as `--basetemp=PATH` are among them."""
     found: list[Word] = []
     for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
-        name, _, value = word.text.partition("=")
-        text = value.rpartition(":")[2] if name.startswith("--") else name.partition("::")[0]
-        if text and not text.startswith("-") and before not in ("-k", "-m", "-n", "-W", "-r"):
+        text = word.text
+        if text.startswith("--"):
+            text = text.partition("=")[2]
+        elif text.startswith("-"):
+            joined = re.match(r"-[qvxsl]*[cop](.+)", text, re.DOTALL)
+            text = joined[1] if joined else ""
+        else:
+            text = text.partition("::")[0]
+        text = text.rpartition("=")[2].rpartition(":")[2]
+        unread = before in ("-k", "-m", "-n", "-W", "-r", *_UNREAD) or word.text.startswith(_UNREAD)
+        if text and not unread:
             found.append(replace(word, text=text))
     return found
 
 
 def awk_acts(program: str, text: str) -> bool:
-    """Whether a script of awk may write a file or run a command."""
+    """Whether a script of awk may read or write a file or run a command."""
     if not program.endswith("awk"):
         return False
-    return "print" in text.rpartition(">")[0] or "|" in text.replace("||", "") or "system" in text
+    writes = any("print" in text.replace("||", "").rpartition(sign)[0] for sign in ">|")
+    return writes or "getline" in text or "system" in text
+
+
+_SED_FILES = re.compile(r"(?<![A-Za-z])[wWrRe](?:\s|$)")
+
+
+def sed_acts(program: str, text: str) -> bool:
+    """Whether a script of sed may read or write a file or run a command."""
+    return program == "sed" and bool(_SED_FILES.search(text))
+
+
+def in_place(program: str, flags: Sequence[str]) -> bool:
+    """Whether `sed` or `awk` changes the files it reads."""
+    if program == "sed":
+        return any(re.match(r"-[nErsuzb]*i|--i", flag) for flag in flags)
+    return program.endswith("awk") and any(flag in ("-i", "-iinplace", "--include=inplace") for flag in flags)
 
 
 def filled(words: Sequence[Word], mark: str, found: Word) -> list[Word]:
@@ -239,9 +322,26 @@ def filled(words: Sequence[Word], mark: str, found: Word) -> list[Word]:
 def written(program: str, arguments: Sequence[Word]) -> list[Word]:
     """The files that a program writes although it mostly reads: the output of `sort`, the second path of `uniq`."""
     if program in ("uniq", "xxd"):
-        return [word for word in arguments if not word.text.startswith("-")][1:2]
-    if program != "sort":
+        return _paths_after(arguments, "fsw" if program == "uniq" else "cglnos")[1:2]
+    if program not in ("sort", "iconv"):
         return []
-    after = [word for flag, word in pairwise(arguments) if flag.text in ("-o", "--output")]
-    joined = [replace(word, text=word.text.removeprefix("--output=").removeprefix("-o")) for word in arguments]
-    return after + [new for new, word in zip(joined, arguments, strict=True) if new.text and new != word]
+    found, is_next = list[Word](), False
+    for word in arguments:
+        flag = _OUTPUT.match(word.text)
+        if is_next:
+            found.append(word)
+        elif flag and flag[1]:
+            found.append(replace(word, text=flag[1]))
+        is_next = not is_next and (word.text in ("--o", "--out", "--output") or bool(flag and not flag[1]))
+    return found
+
+
+def _paths_after(arguments: Sequence[Word], with_value: str) -> list[Word]:
+    """The words that are neither options nor their values. `-` is one of them."""
+    found, skip = list[Word](), False
+    for word in arguments:
+        is_option = word.text.startswith("-") and word.text != "-"
+        if not is_option and not skip:
+            found.append(word)
+        skip = is_option and _takes_next(word.text, with_value)
+    return found
