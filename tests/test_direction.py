@@ -43,7 +43,7 @@ BROAD = {
     "verikit/env/audit/running/run.py": 2,  # the same of checks that run them
     "verikit/env/audit/running/packages/boxed.py": 2,  # in the box: an environment's code raises whatever it likes
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
-    "verikit/sandbox/proxies/peer.py": 1,  # whatever an operation on an object raises is its answer
+    "verikit/sandbox/proxies/peer.py": 3,  # whatever an operation on an object raises is its answer
     "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
     "verikit/sandbox/foreign.py": 1,  # reading a value may run the program's own code

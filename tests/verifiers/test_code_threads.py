@@ -53,3 +53,19 @@ def test_a_new_object_that_two_threads_hand_over_is_known(shared: str) -> None:
     tests += "got = start(back)\nstart(lambda: 0)\nassert got == [7] and seen == [[7]]"
     for _ in range(5):
         assert CODE(f"```python\n{program}\n```", tests=tests).value == 1.0
+
+
+def test_threads_at_the_same_time_fit_into_the_memory_limit() -> None:
+    program = """import threading
+def total(count):
+    found, met = [], threading.Barrier(count)
+    def work(number):
+        met.wait()
+        found.append(number)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(found)"""
+    assert CODE(f"```python\n{program}\n```", tests=["assert total(32) == 496"]).value == 1.0

@@ -71,6 +71,7 @@ def clean_environment(seed: int = 0) -> dict[str, str]:
         "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": str(seed),
         "PYTHONIOENCODING": "utf-8:strict", "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "1",  # glibc reserves 64 MiB of addresses for each thread, which the memory limit counts
     }  # fmt: skip
     return fixed | {name: os.environ[name] for name in _KEPT if name in os.environ}
 

@@ -1,4 +1,4 @@
-"""Effects of an agent's step on paths: tool calls by their names and arguments, shell commands by their words.
+"""Effects of a shell script on paths, by the words of its commands.
 
 An effect means that a path is read, written, run, or only named by an unknown program. An effect that can't be known
 from the text has no path, but a reason.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from verikit.calls import ToolCall
 from verikit.verifiers.tools.programs import (
     actions_of_find,
     awk_acts,
@@ -60,38 +59,14 @@ _PYTEST_READS = frozenset(
 )
 """Long options of pytest that write nothing."""
 _PYTEST_SHORT = re.compile(r"-[qvxsl]*[kmnWr]|-[qvxsl]+$")
+_GIT_WRITES = frozenset(
+    """checkout restore reset apply am stash
+    revert clean merge pull rm mv rebase cherry-pick checkout-index read-tree""".split()
+)
+_JOINED_CODE = re.compile(r"-[bBdEiIOPqsSuvx]*c")
+"""Letters of Python that take no value, then its `-c`."""
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
 """Programs whose first word is not a path."""
-_EDITS = (
-    "write",
-    "edit",
-    "create",
-    "replace",
-    "insert",
-    "append",
-    "delete",
-    "remove",
-    "save",
-    "patch",
-    "move",
-    "rename",
-)
-_LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")
-_SHELL_TOOLS = ("bash", "shell", "terminal", "execute", "exec", "run", "command", "cmd")
-_COMMAND_KEYS = ("command", "cmd", "script", "commands", "keystrokes", "code", "input")
-_PATH_KEYS = (
-    "path",
-    "file",
-    "filename",
-    "file_path",
-    "filepath",
-    "target",
-    "source",
-    "destination",
-    "dest",
-    "src",
-    "dir",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,31 +84,6 @@ class Effect:
     """The command; for an opaque effect, the whole text."""
     words: Sequence[Word] = ()
     """The program that runs, with its arguments."""
-
-
-def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
-    """The effects of a tool call; `root` is the path of the workspace on the agent's machine."""
-    told = f"{call.name}({str(dict(call.arguments))[:80]})"
-    if call.problem:
-        yield Effect("hides", told=call.problem[:80])
-        return
-    name = call.name.lower()
-    scripts = [call.arguments[key] for key in _COMMAND_KEYS if key in call.arguments]
-    paths = [value for key in _PATH_KEYS if isinstance(value := call.arguments.get(key), str)]
-    if any(word in name for word in _SHELL_TOOLS) and scripts and not paths:
-        for script in scripts:
-            text = " ".join(map(str, script)) if isinstance(script, list) else str(script)
-            yield from shell_effects(text, root)
-        return
-    doing = f"{name} {call.arguments.get('command', '')}".lower()
-    edits, looks = (any(word in doing for word in words) for words in (_EDITS, _LOOKS))
-    for path in paths:
-        does: Does = "names"
-        if edits:
-            does = "writes"
-        elif looks:
-            does = "reads"
-        yield Effect(does, placed(path, "", root), told=told)
 
 
 def placed(path: str, cwd: str, root: str) -> str:
@@ -213,20 +163,11 @@ class _Shell:
         self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
     ) -> Iterator[Effect]:
         """A program that runs a script: the script is read if the text contains it."""
-        inner: str | None = None
-        if program == "eval" and all(word.known for word in arguments):
-            inner = " ".join(word.text for word in arguments)
-        elif program in SHELLS:
-            flag = next((n for n, word in enumerate(arguments) if word.text.startswith("-") and "c" in word.text), None)
-            script = arguments[flag + 1 : flag + 2] if flag is not None else []
-            files = [word for word in arguments if not word.text.startswith("-")]
-            if script and script[0].known:
-                inner = script[0].text
-            elif flag is None and files and files[0].known:
-                yield self._effect("reads", files[0], told)
-                return
-            elif flag is None and command.given is not None:
-                inner = command.given
+        file = _script_file(arguments) if program in SHELLS else None
+        if file is not None:
+            yield self._effect("reads", file, told)
+            return
+        inner = _script_text(program, arguments, command.given)
         if inner is None:
             yield Effect("hides", told=told)
             return
@@ -365,24 +306,7 @@ class _Shell:
         if action in ("show", "log", "diff", "blame", "cat-file", "grep", "reflog"):
             yield Effect("reads", ".git/history", told=told)
             yield from (self._effect("reads", word, told) for word in paths[1:])
-        elif action in (
-            "checkout",
-            "restore",
-            "reset",
-            "apply",
-            "am",
-            "stash",
-            "revert",
-            "clean",
-            "merge",
-            "pull",
-            "rm",
-            "mv",
-            "rebase",
-            "cherry-pick",
-            "checkout-index",
-            "read-tree",
-        ):
+        elif action in _GIT_WRITES:
             named = [word for word in paths[1:] if action in ("checkout", "restore", "rm", "mv")]
             yield from (self._effect("writes", word, told) for word in named)
             if not named:
@@ -390,21 +314,13 @@ class _Shell:
 
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
+        if _has_code(arguments):
+            yield _unread_code(arguments, command, told)
+            return
         files = [word for word in arguments if not word.text.startswith("-")]
-        options = [*takewhile(lambda word: word.text.startswith("-"), arguments)]
-        joined = any(re.match(r"-[bBdEiIOPqsSuvx]*c", word.text) for word in options)
-        inline = joined or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments) or not arguments
-        text = "\n".join([*(word.text for word in arguments), command.given or ""])
-        if inline and command.given is None and command.piped and not any(w.text in ("-c", "-e") for w in arguments):
-            yield Effect("hides", told=told)
-        elif inline:
-            filled_in = any("$file" in word.text and not word.known for word in arguments)
-            yield Effect("hides", told=told) if filled_in else Effect("opaque", told=text)
-        elif "-m" in {word.text for word in arguments}:
-            yield from (self._effect("names", word, told) for word in files[1:])
-        else:
+        if "-m" not in {word.text for word in arguments}:
             yield from (self._effect("reads", word, told) for word in files[:1])
-            yield from (self._effect("names", word, told) for word in files[1:])
+        yield from (self._effect("names", word, told) for word in files[1:])
 
     def _effect(self, does: Does, word: Word, told: str) -> Effect:
         if word.text.startswith("~"):
@@ -419,6 +335,47 @@ class _Shell:
         if text or word.known:
             path = placed(text, "" if absolute else self._cwd or "", self._root)
         return Effect(does, path, word.known, word.pattern, told=told)
+
+
+def _code_flag(arguments: Sequence[Word]) -> int | None:
+    """The position of a shell's `-c`, which may be one of several letters."""
+    return next((n for n, word in enumerate(arguments) if word.text.startswith("-") and "c" in word.text), None)
+
+
+def _script_file(arguments: Sequence[Word]) -> Word | None:
+    """The file that a shell runs."""
+    files = [word for word in arguments if not word.text.startswith("-")]
+    return files[0] if _code_flag(arguments) is None and files and files[0].known else None
+
+
+def _script_text(program: str, arguments: Sequence[Word], given: str | None) -> str | None:
+    """The script that a program runs, from its arguments or its input. None if the text doesn't contain it."""
+    if program == "eval":
+        return " ".join(word.text for word in arguments) if all(word.known for word in arguments) else None
+    if program not in SHELLS:
+        return None
+    flag = _code_flag(arguments)
+    if flag is None:
+        return given
+    script = arguments[flag + 1 : flag + 2]
+    return script[0].text if script and script[0].known else None
+
+
+def _has_code(arguments: Sequence[Word]) -> bool:
+    """Whether an interpreter gets code in its arguments or its input instead of a file."""
+    options = takewhile(lambda word: word.text.startswith("-"), arguments)
+    joined = any(_JOINED_CODE.match(word.text) for word in options)
+    return joined or not arguments or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments)
+
+
+def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
+    """The effect of code in another language, which is not followed."""
+    in_arguments = any(word.text in ("-c", "-e") for word in arguments)
+    from_pipe = command.given is None and command.piped and not in_arguments
+    filled_in = any("$file" in word.text and not word.known for word in arguments)
+    if from_pipe or filled_in:
+        return Effect("hides", told=told)
+    return Effect("opaque", told="\n".join([*(word.text for word in arguments), command.given or ""]))
 
 
 def _writes_nothing(flag: str) -> bool:

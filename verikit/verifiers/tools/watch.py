@@ -11,8 +11,9 @@ from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect, effects_of, placed
+from verikit.verifiers.tools.effects import Effect, placed
 from verikit.verifiers.tools.programs import runs
+from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
