@@ -54,9 +54,11 @@ class ProgramSide(Peer):
         load()
         operation = self.taken(message)
         while True:
-            kind, result = self.done(operation)
+            outcome = self.done(operation)
             with self.turn:
-                operation = self.taken(self.exchange(*self.told(kind, result)))
+                answer = self.told(*outcome)
+                del operation, outcome  # objects that nothing else holds may be collected in the next operation
+                operation = self.taken(self.exchange(*answer))
 
     # ---- output and input -------------------------------------------------------------------------------------------
 
