@@ -84,7 +84,8 @@ def index() -> None:
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
-    help="Maximum tokens per reply of the model.",
+    show_default=True,
+    help="Number format of the encoder while it reads passages.",
 )
 @limit_option
 @quiet_option

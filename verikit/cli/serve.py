@@ -123,13 +123,13 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option(
     "--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples generated in parallel, with --until."
 )
-@click.option("--temperature", type=click.FloatRange(0), help="Maximum tokens per sample, regardless of the request.")
+@click.option("--temperature", type=click.FloatRange(0), help="Sampling temperature if the request sets none.")
 @click.option(
     "--max-tokens",
     type=click.IntRange(1),
     default=1024,
     show_default=True,
-    help="Sampling temperature if the request sets none.",
+    help="Maximum tokens per sample, regardless of the request.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log a line for each request: path, status and time, never text.")
 def serve(
