@@ -8,6 +8,7 @@ import json
 import sys
 import tarfile
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -332,3 +333,22 @@ def test_an_endless_test_is_ended() -> None:
     found = score(diff(CALC, {"calc/core.py": text}), ROWS["calc"], wall_s=4)
     assert found.value == 0.0
     assert "the time is up" in found.reason
+
+
+@pytest.mark.parametrize("command", ["rustc --test src/lib.rs -o out && ./out", "cargo test --offline"])
+def test_tests_in_rust_are_linked_and_run(command: str) -> None:
+    if which(command.split()[0]) is None:
+        pytest.skip(f"no {command.split()[0]}")
+    text = (
+        "pub fn add(a: i64, b: i64) -> i64 {\n    a - b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n"
+    )
+    repository = {
+        "Cargo.toml": '[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n',
+        "src/lib.rs": text,
+    }
+    row = {
+        "repository": repository, "language": "rust", "test_commands": [command], "report": "exit", "FAIL_TO_PASS": [command],
+    }  # fmt: skip
+    right = score(diff(repository, {"src/lib.rs": text.replace("a - b", "a + b")}), row)
+    assert (right.value, right.status) == (1.0, "ok"), right
+    assert score(diff(repository, {"src/lib.rs": text.replace("a - b", "a * b")}), row).value == 0.0

@@ -29,7 +29,7 @@ def main() -> None:
     os.unlink(f"{KEPT}/stdin")
     job = json.loads(text)
     begun, work = time.monotonic(), os.getcwd()
-    job["env"] = {name: value.replace("{work}", work) for name, value in job["env"].items()}
+    job["env"] = {name: value.replace("{work}", work).replace("{kept}", KEPT) for name, value in job["env"].items()}
     said: dict[str, Any] = {"steps": [], "results": None, "spoiled": []}
     os.chdir(TREE)
     own = {name: read_bytes(f"{TREE}/{name}") for name in job["own"]}

@@ -22,6 +22,9 @@ from verikit.verifiers.patch.task import PatchTask, dotted, test_files
 from verikit.verifiers.patch.tree import Tree
 
 _SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
+_TOOLS = "{kept}/tools"
+_LINK = b'#!/bin/sh\nexec /usr/bin/cc "$@" -fuse-ld=bfd\n'
+"""The `cc` that rustc links by. rustc's own linker finds itself in /proc, which the sandbox does not have."""
 PYTHON = os.path.realpath(sys.executable)
 
 
@@ -55,8 +58,15 @@ def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
         shown += [*chain.tools, *chain.run_tools]
         env = dict(chain.env)
         path += [os.path.dirname(part[0]) for part in (chain.build, chain.run) if part and part[0].startswith("/")]
+        if chain.language == "rust":
+            path.insert(0, _TOOLS)
     env["PATH"] = ":".join(dict.fromkeys(path))
     return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
+
+
+def wrappers(env: Mapping[str, str]) -> dict[str, bytes]:
+    """Files that the path of those variables expects next to the tree."""
+    return {"tools/cc": _LINK} if env["PATH"].startswith(f"{_TOOLS}:") else {}
 
 
 def job_packages() -> list[str]:

@@ -27,7 +27,7 @@ from verikit.verifiers.falsified.changed_tests import ALARM, VARIANTS, still_pas
 from verikit.verifiers.patch.helpers import helpers
 from verikit.verifiers.patch.judged import JudgedTree, judged
 from verikit.verifiers.patch.replies import patched
-from verikit.verifiers.patch.runs import PYTHON, PatchOutcome, job_of, outcome_of, tools_of
+from verikit.verifiers.patch.runs import PYTHON, PatchOutcome, job_of, outcome_of, tools_of, wrappers
 from verikit.verifiers.patch.task import WANTED, PatchTask, read_task, with_changed_tests
 from verikit.verifiers.patch.tree import PatchError, Tree
 from verikit.verifiers.reading.row_faults import RowFaults
@@ -245,7 +245,7 @@ class Patch(TextVerifier):
         key = secrets.token_hex(16).encode()
         job = job_of(task, tree, env, self.wall_s, hide=self.hide_tests)
         files = {f"tree/{name}": file.content for name, file in tree.items()}
-        files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")}
+        files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")} | wrappers(env)
         limits = RunLimits(
             wall_s=self.wall_s + 5, memory_mb=self.memory_mb, disk_mb=self.disk_mb, output_kb=32 << 10,
             files=2 * len(tree) + 20_000, threads=256, cpu_s=2 * self.wall_s + 10,
