@@ -32,6 +32,8 @@ class PageGuard:
         self.errors: list[str] = []
         self.workers: dict[str, str] = {}
         """Sessions of workers that run, and their kinds."""
+        self.shared: dict[str, str] = {}
+        """Sessions of shared workers, and their targets."""
         self.dialogs: list[bool | str] = []
         """Answers to the next dialogs. A dialog without an answer is the page's failure."""
         self._documents = 0
@@ -94,6 +96,8 @@ class PageGuard:
         info, own = data.get("targetInfo"), str(data.get("sessionId", ""))
         if isinstance(info, dict) and "worker" in str(info.get("type")):
             self.workers[own] = str(info["type"])
+            if info["type"] == "shared_worker":
+                self.shared[own] = str(info.get("targetId"))
             if len(self.workers) > _MOST_WORKERS:
                 raise AgentFault("the page starts workers without end")
             self._pipe.send("Target.setAutoAttach", own, autoAttach=True, waitForDebuggerOnStart=False, flatten=True)

@@ -363,13 +363,25 @@ class Visit:
 
     def _check_workers(self) -> None:
         for session in list(self._guard.workers):
+            if self._has_ended(session):
+                continue
             try:
                 self._pipe.call("Runtime.evaluate", session, within=_WORKER_S, expression="1")
             except Silent:
-                if session in self._guard.workers:
+                if not self._has_ended(session):
                     raise AgentFault("a worker of the page does not come to an end") from None
             except Refusal:
                 continue
+
+    def _has_ended(self, session: str) -> bool:
+        """Whether a worker runs no more. The browser tells the end of a shared worker only if it is asked."""
+        guard = self._guard
+        if session not in guard.workers:
+            return True
+        if session not in guard.shared:
+            return False
+        targets = self._pipe.call("Target.getTargets").get("targetInfos")
+        return isinstance(targets, list) and guard.shared[session] not in [one.get("targetId") for one in targets]
 
     def _clip(self, height: int) -> dict[str, Any]:
         """The part of the page that the requested screenshot shows."""
