@@ -116,9 +116,7 @@ def _lines(summary: dict[str, Any], config: dict[str, Any]) -> Iterator[str]:
     return lines
 
 
-def _summaries(
-    paths: Sequence[Path], kinds: Sequence[str], options: Options
-) -> Iterator[tuple[str, tuple[Any, Any]]]:
+def _summaries(paths: Sequence[Path], kinds: Sequence[str], options: Options) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Yield each run's folder with its summary and configuration. Unusable runs in a folder of runs are only reported.
 
     Raises:
