@@ -211,7 +211,7 @@ def pools(
 ) -> dict[str, list[ConfigurableTask]]:
     """Map each benchmark to its tasks of `build_all`. The members of a group of tasks are sent in one batch."""
     left = dict(zip([name for name in expand(names) if name not in empty], tasks, strict=True))
-    parts = [part for name in names for part in benchmarks(name)]
+    parts = dict.fromkeys(part for name in names for part in benchmarks(name))
     found = {part: [left.pop(member) for member in expand([part]) if member in left] for part in parts}
     return {name: members for name, members in found.items() if members}
 

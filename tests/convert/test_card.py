@@ -28,6 +28,9 @@ def test_the_card_names_the_file_of_each_split_and_its_rows(made):
     front, text = (made / "README.md").read_text().split("---\n")[1:]
     (config,) = yaml.safe_load(front)["configs"]
     assert config["data_files"] == [{"split": name, "path": f"{name}.jsonl"} for name in ("train", "held_out")]
+    write_card(made.parent, "", "", "", {made / "on.jsonl": 1})
+    front = (made.parent / "README.md").read_text().split("---\n")[1]
+    assert yaml.safe_load(front)["configs"][0]["data_files"][0]["split"] == "on"
     assert "`train.jsonl`: 3 rows" in text
     assert "`held_out.jsonl`: 2 rows" in text
 

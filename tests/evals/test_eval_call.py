@@ -45,6 +45,7 @@ def test_names_are_also_separated_by_commas_as_for_lm_eval(tmp_path):
     assert f"{TASK}," not in f"{error}"
     assert "verikit_mth500" in f"{error}"
     assert CliRunner().invoke(cli, ["eval", " , ", *options]).exit_code == 2
+    assert CliRunner().invoke(cli, ["eval", f"{TASK},{TASK}", *options, "-o", str(tmp_path / "run")]).exit_code == 0
 
 
 def engine(request):

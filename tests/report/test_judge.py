@@ -25,6 +25,17 @@ def test_a_run_is_shown_in_the_terminal_as_its_command_showed_it(judged, verikit
     assert "no rows to slice by a key" in capsys.readouterr().err
 
 
+def test_a_judge_run_among_others_has_no_slices_and_stops_none(judged, verikit, capsys, tmp_path):
+    (tmp_path / "runs").mkdir()
+    judged.rename(tmp_path / "runs/judged")
+    verikit("score", EXAMPLES / "candidates.jsonl", "--by", "answer", "-o", "runs/scored", "-q")
+    capsys.readouterr()
+    assert verikit("report", tmp_path / "runs", "--by-key", "id") == 0
+    told = capsys.readouterr()
+    assert "ex01" in told.out
+    assert "no rows to slice by a key" in told.err
+
+
 def test_win_rate_and_bias_are_those_of_the_summary_with_intervals(judged):
     run = shown(judged)["runs"][0]
     summary = json.loads((judged / "summary.json").read_bytes())

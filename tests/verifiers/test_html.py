@@ -48,6 +48,10 @@ HONEST = {
         "const s = this.attachShadow({mode: 'open'}); s.innerHTML = '<p>Total 0</p>';"
         "setTimeout(() => s.firstChild.textContent = 'Total 42', 50) } });"
         + WORKER.format("onmessage=1") + "</script>", {}),
+    "sent to itself by a click": (
+        "<form><button>Go</button></form><p>Total 42</p>", {"steps": [{"click": "button"}]}),
+    "shared workers that have ended": (
+        "<p>Total 42</p><script>for (const name of 'abc') new SharedWorker('data:,close()', name)</script>", {}),
     "a dialog opened by a click, hash routes, white on dark": (
         "<style>#d{position:absolute;top:0;left:0;padding:9px 9px 50px;background:#000;color:#fff}</style>"
         "<p>Total 41</p>"

@@ -98,9 +98,7 @@ def report(
         _write_logs([run for path in runs for run in runs_in(path)], inspect)
     if formats or html is not None or inspect is not None:
         return
-    found = dict(_summaries(runs, ("score", "judge")))
-    for name, (summary, config) in found.items() if by_key else ():
-        summary["slices"] = slices_of(Path(name), summary, config, options)
+    found = dict(_summaries(runs, ("score", "judge"), options))
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
@@ -118,11 +116,11 @@ def _lines(summary: dict[str, Any], config: dict[str, Any]) -> Iterator[str]:
     return lines
 
 
-def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+def _summaries(paths: Sequence[Path], kinds: Sequence[str], options: Options) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Yield each run's folder with its summary and configuration. Unusable runs in a folder of runs are only reported.
 
     Raises:
-        UsageError: A folder is not a finished run of these kinds.
+        UsageError: A folder is not a finished run of these kinds, or can't be sliced by the keys of the options.
     """
     for path in paths:
         for run in runs_in(path):
@@ -135,7 +133,10 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
                         f"{run} is a run of `verikit {kind.name}`, which is shown as a page",
                         hint=f"verikit report {shlex.quote(str(run))} --html report.html",
                     )
-                yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
+                summary, config = read_json(run, "summary.json"), read_json(run, "config.json")
+                if options.keys:
+                    summary["slices"] = slices_of(run, summary, config, options)
+                yield str(run), (summary, config)
             except UsageError as error:
                 if run == path:
                     raise

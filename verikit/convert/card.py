@@ -39,7 +39,8 @@ def write_card(folder: Path, told: str, source: str, use: str, rows: Mapping[Pat
     Raises:
         VerikitError: It can't be written.
     """
-    splits = [f"  - split: {path.stem}\n    path: {path.name}\n" for path in rows]
+    # The names are quoted: without quotes `no` and `on` are no strings.
+    splits = [f'  - split: "{path.stem}"\n    path: {path.name}\n' for path in rows]
     counts = [f"- `{path.name}`: {quantity(count, 'row')}\n" for path, count in rows.items()]
     # Names from outside are one indented line, which is a code block.
     text = (

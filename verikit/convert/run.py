@@ -189,8 +189,8 @@ def _divided(
                     passed = True
                 stream.write(digest.encode() + line)
         if not passed:
-            found = f"{len(drawn):,} distinct prompts"
-            raise UsageError(f"--held-out is {count:,}, but there are {found} prompts", hint="choose a smaller number")
+            found = f"only {len(drawn):,} distinct prompts"
+            raise UsageError(f"--held-out is {count:,}, but there are {found}", hint="choose a smaller number")
         with open(aside, "rb") as stream, _named(out) as kept, _named(other) as apart:
             for line in stream:
                 held = int(line[:_HEX], 16) in drawn

@@ -32,8 +32,12 @@ class PageGuard:
         self.errors: list[str] = []
         self.workers: dict[str, str] = {}
         """Sessions of workers that run, and their kinds."""
+        self.shared: dict[str, str] = {}
+        """Sessions of shared workers, and their targets."""
         self.dialogs: list[bool | str] = []
         """Answers to the next dialogs. A dialog without an answer is the page's failure."""
+        self.leaves = False
+        """Whether another document has been asked for and is not there yet."""
         self._documents = 0
         self._loads: set[str] = set()
         """The browser's ids of the loads of documents that the workspace answered."""
@@ -48,6 +52,15 @@ class PageGuard:
         if act is not None and (session == self.session or name.startswith(("Target.", "Browser.", "Fetch."))):
             act(self, session, data)
 
+    def has_ended(self, session: str) -> bool:
+        """Whether a worker runs no more. The browser tells the end of a shared worker only if it is asked."""
+        if session not in self.workers:
+            return True
+        if session not in self.shared:
+            return False
+        targets = self._pipe.call("Target.getTargets").get("targetInfos")
+        return isinstance(targets, list) and self.shared[session] not in [one.get("targetId") for one in targets]
+
     def _asked(self, session: str, data: dict[str, Any]) -> None:
         request = data.get("request")
         address = str(request.get("url", "")) if isinstance(request, dict) else ""
@@ -56,6 +69,7 @@ class PageGuard:
         if document and data.get("frameId") == self.frame and not self._site.has(address):
             self._pipe.send("Fetch.failRequest", session, requestId=number, errorReason="BlockedByClient")
             raise AgentFault(f"the page goes away to {address[:200]!r}")
+        self.leaves = self.leaves or (document and data.get("frameId") == self.frame)
         if document and "networkId" in data:
             self._loads.add(str(data["networkId"]))
         answer = self._site.answer(address)
@@ -67,7 +81,7 @@ class PageGuard:
     def _navigated(self, session: str, data: dict[str, Any]) -> None:
         frame = data.get("frame")
         if isinstance(frame, dict) and "parentId" not in frame:
-            self._documents += 1
+            self._documents, self.leaves = self._documents + 1, False
             if self._documents > _MOST_DOCUMENTS:
                 raise AgentFault("the page is replaced without end")
             if self._loads and str(frame.get("loaderId")) not in self._loads:  # a blob: address
@@ -94,6 +108,8 @@ class PageGuard:
         info, own = data.get("targetInfo"), str(data.get("sessionId", ""))
         if isinstance(info, dict) and "worker" in str(info.get("type")):
             self.workers[own] = str(info["type"])
+            if info["type"] == "shared_worker":
+                self.shared[own] = str(info.get("targetId"))
             if len(self.workers) > _MOST_WORKERS:
                 raise AgentFault("the page starts workers without end")
             self._pipe.send("Target.setAutoAttach", own, autoAttach=True, waitForDebuggerOnStart=False, flatten=True)

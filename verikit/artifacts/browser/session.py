@@ -253,6 +253,7 @@ class Visit:
         self._mouse("mouseMoved", x, y)
         for kind in ("mousePressed", "mouseReleased"):
             self._mouse(kind, x, y, button="left", clickCount=1)
+        self._pipe.listen(_PAUSE_S)  # a click may ask for another document
 
     def _mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
@@ -329,7 +330,7 @@ class Visit:
         while time.monotonic() < end:
             with suppress(Refusal):  # a document that has just been replaced has no world
                 page, told = self._read()
-                if hope(page) and not told["moving"]:
+                if hope(page) and not told["moving"] and not self._guard.leaves:
                     return
             self._pipe.listen(_PAUSE_S)
 
@@ -363,10 +364,12 @@ class Visit:
 
     def _check_workers(self) -> None:
         for session in list(self._guard.workers):
+            if self._guard.has_ended(session):
+                continue
             try:
                 self._pipe.call("Runtime.evaluate", session, within=_WORKER_S, expression="1")
             except Silent:
-                if session in self._guard.workers:
+                if not self._guard.has_ended(session):
                     raise AgentFault("a worker of the page does not come to an end") from None
             except Refusal:
                 continue
