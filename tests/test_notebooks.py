@@ -40,6 +40,7 @@ def execute(name, tmp_path, monkeypatch, model=""):
     if model:
         monkeypatch.setenv("VERIKIT_MODEL", model)
     monkeypatch.setenv("PYTHONWARNINGS", "ignore:IProgress not found")  # of tqdm, where ipywidgets is missing
+    monkeypatch.setenv("NO_COLOR", "1")  # the kernel forces colours
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
