@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from verikit.errors import ConfigError, VerikitError
 from verikit.judges.heads import EncodedText
+from verikit.messages import content_text
 from verikit.types import Message, Sample
 
 Form = Literal["auto", "chat", "pair", "text"]
@@ -119,11 +120,10 @@ def conversation(sample: Sample, literal: Any = str) -> list[dict[str, Any]]:
     )
     turns = [dict(message) for message in asked] + [{"role": "assistant", "content": sample.completion}]
     return [
-        {**turn, "content": literal(turn["content"])} if isinstance(turn.get("content"), str) else turn
-        for turn in turns
+        {**turn, "content": literal(content_text(turn["content"]))} if turn.get("content") else turn for turn in turns
     ]
 
 
 def plain(prompt: str | Sequence[Message]) -> str:
     """A prompt as one string: the turns' contents, separated by blank lines."""
-    return prompt if isinstance(prompt, str) else "\n\n".join(str(message["content"]) for message in prompt)
+    return prompt if isinstance(prompt, str) else "\n\n".join(content_text(message["content"]) for message in prompt)

@@ -24,6 +24,7 @@ from verikit.adapters.reward import gold_of
 from verikit.adapters.spec_files import split_file
 from verikit.adapters.stacks import Stack
 from verikit.errors import UsageError, VerikitError, WorkspaceError
+from verikit.messages import media_of
 from verikit.names.spec import load
 from verikit.readers.problems import CANDIDATES
 from verikit.types import WORKSPACE, Group
@@ -191,6 +192,8 @@ def _meta(row: Group) -> dict[str, Any]:
 
 def _instruction(row: Group) -> str:
     turns = [row.prompt] if isinstance(row.prompt, str) else [turn.get("content") for turn in row.prompt]
+    if shown := [word for turn in turns for word in media_of(turn)]:
+        raise UsageError(f"the prompt of the row {row.id} has a {shown[0]}: an instruction is text")
     texts = [turn for turn in turns if isinstance(turn, str) and turn.strip()]
     if not texts:
         raise UsageError(f"the prompt of the row {row.id} must be a string")

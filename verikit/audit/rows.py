@@ -14,6 +14,7 @@ from typing import Any
 
 from verikit.answers.gold import NUMERAL, ReadGold, read_gold
 from verikit.errors import SchemaError, UsageError, nearest
+from verikit.messages import content_text
 from verikit.readers import Files, Paths, fields
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.layout import ALIASES, LIKELY
@@ -64,7 +65,7 @@ class AuditRow:
         """Return the prompt as a string, without assistant messages."""
         if isinstance(self.prompt, str):
             return self.prompt
-        return "\n".join(str(turn.get("content", "")) for turn in self.prompt if turn.get("role") != "assistant")
+        return "\n".join(content_text(turn.get("content")) for turn in self.prompt if turn.get("role") != "assistant")
 
     @property
     def options(self) -> list[str]:

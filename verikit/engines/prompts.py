@@ -10,6 +10,7 @@ from typing import Any
 from verikit.engines.errors import BadRequest, NoChatTemplate
 from verikit.engines.types import Request
 from verikit.errors import ContextOverflow
+from verikit.messages import media_of
 
 _MARK = "verikit-continues-here"
 
@@ -22,7 +23,7 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
 
     Raises:
         NoChatTemplate: The prompt is a conversation, and the tokenizer has no template.
-        BadRequest: The template rejects the conversation, or the prompt is empty.
+        BadRequest: The template rejects the conversation, or the prompt is empty or has a picture.
     """
     if request.kind == "ids":
         ids, size = list(request.prompt_ids), len(tokenizer)
@@ -46,6 +47,8 @@ def _conversation(tokenizer: Any, request: Request) -> str:
             hint="send the prompt as a string, or use an instruction-tuned model (its tokenizer_config.json has one)",
         )
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
+    if shown := next((word for message in messages for word in media_of(message.get("content"))), ""):
+        raise BadRequest(f"the prompt has a {shown}, and a model in this process reads only text")
     begun = str(messages[-1]["content"]) if request.continues else ""
     if begun:
         # A template may strip a turn or close it. So a mark is rendered, then replaced by the unchanged text.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, thoughts_in
+from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, media_of, thoughts_in
 from verikit.readers.parse import kind
 from verikit.types import Gold, Prompt
 
@@ -26,7 +26,10 @@ NO_KEYS: Own = {}
 
 
 def prompt(value: Any) -> Prompt:
-    """Convert a prompt: a string or a list of messages. A message's content parts become their text."""
+    """Convert a prompt: a string or a list of messages.
+
+    A message's content parts become their text, unless one is a picture or a file: engines and judges must see it.
+    """
     if type(value) is str:
         return value
     if type(value) is not list or not value:
@@ -35,7 +38,9 @@ def prompt(value: Any) -> Prompt:
     for number, message in enumerate(value):
         if type(message) is not dict or type(message.get("role")) is not str:
             raise SchemaError("a message is an object with 'role' and 'content'", field=f"prompt[{number}]")
-        messages.append({**message, "content": content(message.get("content"), f"prompt[{number}]")})
+        parts = message.get("content")
+        text = content(parts, f"prompt[{number}]")
+        messages.append({**message, "content": parts if media_of(parts) else text})
     return messages  # type: ignore[return-value]  # mypy sees dict, not the TypedDict
 
 

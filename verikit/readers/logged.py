@@ -94,13 +94,21 @@ def _message(message: Any, number: int, texts: JsonRow, field: str) -> JsonRow:
     field = f"{field}[{number}]"
     if type(message) is not dict:
         raise SchemaError(f"a message is an object, this is {kind(message)}", field=field)
-    found = {"role": message.get("role", "assistant"), "content": _resolved(message.get("content"), texts)}
+    content = _resolved(message.get("content"), texts)
+    content = list(map(_part, content)) if type(content) is list else content
+    found = {"role": message.get("role", "assistant"), "content": content}
     calls = message.get("tool_calls")
     if type(calls) is list and calls:
         found["tool_calls"] = [_call(call, field) for call in calls]
     if message.get("role") == "tool":
         found |= {"tool_call_id": message.get("tool_call_id"), "name": message.get("function")}
     return found
+
+
+def _part(part: Any) -> Any:
+    """A content part, with a picture in OpenAI's format."""
+    picture = type(part) is dict and part.get("type") == "image" and type(part.get("image")) is str
+    return {"type": "image_url", "image_url": {"url": part["image"]}} if picture else part
 
 
 def _call(call: Any, field: str) -> JsonRow:
@@ -117,7 +125,7 @@ def _resolved(value: Any, texts: JsonRow) -> Any:
     if type(value) is list:
         return [_resolved(item, texts) for item in value]
     if type(value) is dict:
-        return value | {key: _resolved(value[key], texts) for key in ("content", "text") if key in value}
+        return value | {key: _resolved(value[key], texts) for key in ("content", "text", "image") if key in value}
     return value
 
 

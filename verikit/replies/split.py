@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from verikit.messages import content_text
 from verikit.types import Prompt
 
 Reads = Literal["reply", "thoughts", "all"]
@@ -151,7 +152,7 @@ def opens_thoughts(prompt: Prompt | Mapping[str, Any]) -> bool:
     else:
         messages: Sequence[Mapping[str, Any]] = [prompt] if isinstance(prompt, Mapping) else prompt
         prefilled = bool(messages) and messages[-1].get("role") == "assistant"
-        text = str(messages[-1].get("content", "")) if prefilled else ""
+        text = content_text(messages[-1].get("content")) if prefilled else ""
     end = text[-400:].rstrip()
     if end.endswith("<|message|>"):
         return _OPEN_CHANNEL.search(end) is not None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from verikit.messages import content_text, media_of
 from verikit.report.criteria import is_criterion
 from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Run, SampleItem, Text
 from verikit.types import PASS_MARK, JsonObject, Prompt
@@ -127,4 +128,9 @@ def conversation(prompt: Prompt) -> str:
     """Return a prompt as displayed: its text, or each turn under its role."""
     if isinstance(prompt, str):
         return prompt
-    return "\n\n".join(f"{message['role']}: {message['content']}" for message in prompt)
+    return "\n\n".join(f"{message['role']}: {_displayed(message['content'])}" for message in prompt)
+
+
+def _displayed(content: object) -> str:
+    """A message's text, and a word in brackets for each picture or other file."""
+    return "\n\n".join([content_text(content), *(f"[{word}]" for word in media_of(content))]).strip()

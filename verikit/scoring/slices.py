@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from verikit.base import Verifier
 from verikit.errors import UsageError, nearest
+from verikit.messages import content_text
 from verikit.readers import Paths, RowSource
 from verikit.readers.layout import ALIASES, either, locate
 from verikit.scoring.chunk import SCORES, SELECTED
@@ -169,7 +170,7 @@ def question_of(prompt: Prompt) -> str:
         text: str = prompt
     else:
         turns = [message for message in prompt if message["role"] == "user"] or list(prompt)
-        text = str(turns[-1]["content"] or "")
+        text = content_text(turns[-1]["content"])
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

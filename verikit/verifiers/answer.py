@@ -28,6 +28,7 @@ from verikit.answers.tail import Tail
 from verikit.answers.verdict import verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
+from verikit.messages import content_text
 from verikit.replies.unseen import without_unseen
 from verikit.types import Prompt, Sample, Score
 from verikit.verifiers.json_match import unclaimed
@@ -288,4 +289,4 @@ def _golds(sample: Sample) -> list[str]:
 
 
 def _text(prompt: Prompt) -> str:
-    return prompt if isinstance(prompt, str) else "\n".join(str(message.get("content", "")) for message in prompt)
+    return prompt if isinstance(prompt, str) else "\n".join(content_text(message.get("content")) for message in prompt)

@@ -27,6 +27,7 @@ from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.parser.tree import Node
 from verikit.base import Verifier
 from verikit.compose.combine import Part, as_verifier
+from verikit.messages import content_text
 from verikit.names.spec import load
 from verikit.replies.split import Reads
 from verikit.replies.text import accepted
@@ -134,7 +135,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 def _text(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(str(message.get("content", "")) for message in prompt if message.get("role") != "assistant")
+    return "\n".join(content_text(message.get("content")) for message in prompt if message.get("role") != "assistant")
 
 
 @dataclass(frozen=True)

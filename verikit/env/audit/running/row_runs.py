@@ -45,6 +45,7 @@ from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
 from verikit.errors import HelperError, HelperTimeout, SchemaError, WorkspaceError
+from verikit.messages import content_text
 from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
 from verikit.types import WORKSPACE, Group, Sample, Score
@@ -166,7 +167,7 @@ class RowRehearsal(Rehearsal):
         turns = (
             [self.row.prompt] if isinstance(self.row.prompt, str) else [one.get("content") for one in self.row.prompt]
         )
-        return "\n\n".join(turn for turn in turns if isinstance(turn, str))
+        return "\n\n".join(map(content_text, turns))
 
     @property
     def workdir(self) -> str:
