@@ -33,7 +33,8 @@ def rows(tmp_path):
 def test_the_last_line_names_the_next_step_when_a_gate_fails_too(rows, tmp_path):
     out = tmp_path / "out"
     assert last("score", rows, "-o", out, "--fail-under", "90%", code=4).startswith(f"next: verikit report {out}")
-    assert last("score", rows, "-v", "column('rm')", "-o", tmp_path / "x", code=3).startswith("next: verikit report")
+    told = last("score", rows, "-v", "column('rm')", "-o", tmp_path / "x", code=3)
+    assert told == "next: remove the reason above and run the command again with --restart"
     assert last("compare", out, out, "--fail-under", "90%", code=4).startswith("next: verikit report")
     assert last("verify", out).startswith("next: nothing to do")
     (out / "scores.jsonl").write_text("")
@@ -231,3 +232,23 @@ def test_a_choice_takes_its_names_only():
 def test_a_folder_that_is_not_a_run_is_named(tmp_path):
     with pytest.raises(UsageError, match="is not the folder of a run"):
         CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
+
+
+def test_a_missing_file_or_run_suggests_the_nearest_name_of_its_folder(rows, tmp_path):
+    assert hint_of("score", tmp_path / "row.jsonl") == "did you mean rows.jsonl?"
+    assert hint_of("score", tmp_path / "unlike.csv") == "check the path and its permissions"
+    assert hint_of("score", tmp_path / "none/rows.jsonl") == "check the path and its permissions"
+    (tmp_path / "runs").mkdir()
+    assert hint_of("report", tmp_path / "runz") == "did you mean runs?"
+    assert hint_of("report", tmp_path / "runs") == "give the folder that -o named"
+
+
+def test_a_mistyped_key_or_tracker_suggests_the_nearest(rows, tmp_path):
+    assert "did you mean prompt?" in run("score", rows, "--map", "prompt=promt", "-o", tmp_path / "x", code=3).output
+    assert hint_of("score", rows, "--track", "wandbb:mine", "-o", tmp_path / "y") == "did you mean wandb?"
+
+
+def hint_of(*words):
+    with pytest.raises(UsageError) as told:
+        CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False, catch_exceptions=False)
+    return told.value.hint

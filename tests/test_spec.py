@@ -368,6 +368,10 @@ def test_a_pattern_in_a_spec_warns_of_nothing(recwarn):
         ("exact(zzz=1)", "option 'zzz' not found", "its options are"),
         ("f1(3, 4, 5, 6)", "4 values where", "its options are"),
         ("column", "it needs", "verikit list"),
+        ("length(max=x)", r"option 'max' must be int \| None$", ""),
+        ("length(max='x')", r"option 'max' must be int \| None, got 'x'$", ""),
+        ("length('5')", "option 'min' must be int, got '5'$", ""),
+        ("numeric(rel_tol='a')", "option 'rel_tol' must be float, got 'a'$", ""),
     ],
 )
 def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hint):

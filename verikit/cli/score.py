@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.command import GroupedCommand, next_note, next_step
 from verikit.cli.gates import Floor, GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import (
     by_key_option,
@@ -184,7 +184,11 @@ def score(
     code = unscored_code(lost, total, fail_over)
     scored = GateResult("scored", f"{lost:,} of {total:,} candidates have no score", code == 0, said=True)
     code = gate_code([scored, *map(floor_gate, checks)], junit, "score", code)
-    next_step("verikit", "report", folder, "--html", page, quiet=quiet or as_json or out == "-")
+    quiet = quiet or as_json or out == "-"
+    if total and lost == total:
+        next_note("remove the reason above and run the command again with --restart", quiet=quiet)
+    else:
+        next_step("verikit", "report", folder, "--html", page, quiet=quiet)
     return code
 
 

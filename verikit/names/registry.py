@@ -241,13 +241,28 @@ def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, 
         return "", ""
     positional = _of_kinds(taken, Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     named = _of_kinds(taken, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    available = f"its options are {', '.join(named) or 'none'}"
+    available = f"its options are {', '.join(named)}" if named else "it has no options"
     unknown = [] if _of_kinds(taken, Parameter.VAR_KEYWORD) else [name for name in options if name not in named]
     if unknown:
         return f"option {unknown[0]!r} not found", nearest(unknown[0], named, available)
     if len(args) > len(positional) and not _of_kinds(taken, Parameter.VAR_POSITIONAL):
         return f"{len(args)} values where {len(positional)} fit", available
-    return _missing(taken, named, {*positional[: len(args)], *options})
+    missing, hint = _missing(taken, named, {*positional[: len(args)], *options})
+    given = {**dict(zip(positional, args, strict=False)), **options}
+    strings = (name for name, value in given.items() if isinstance(value, str) and numeric_type(make, name))
+    if not missing and (name := next(strings, "")):
+        return f"option {name!r} must be {numeric_type(make, name)}, got {given[name]!r:.80}", ""
+    return missing, hint
+
+
+def numeric_type(make: Callable[..., Any], option: str) -> str:
+    """Return the type of an option that can only be numbers, true, false or None. Empty if it is another."""
+    try:
+        declared = signature(make).parameters[option].annotation
+    except (TypeError, ValueError, KeyError):
+        return ""
+    told = declared.__name__ if isinstance(declared, type) else str(declared)
+    return told if {part.strip() for part in told.split("|")} <= {"int", "float", "bool", "None"} else ""
 
 
 def _of_kinds(taken: Mapping[str, Parameter], *kinds: Any) -> list[str]:

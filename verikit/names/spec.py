@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier
 from verikit.errors import SpecError, VerikitError, nearest
-from verikit.names.registry import Kind, check_allowed, find, misfit, registered
+from verikit.names.registry import Kind, check_allowed, find, misfit, numeric_type, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
 from verikit.platform.raised import describe, raised_at
@@ -147,10 +147,10 @@ class _Reader:
             case ast.Name(id=name):
                 return self._named(node, name)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                options = {k.arg: self._argument(k.value, f"{k.arg}=") for k in keywords if k.arg is not None}
+                make = import_object(self.named[name], self.folder) if name in self.named else find(self.kind, name)
+                options = {k.arg: self._option(make, k.arg, k.value) for k in keywords if k.arg is not None}
                 if len(options) < len(keywords):
                     raise self._refuse(node, "** is not allowed")
-                make = import_object(self.named[name], self.folder) if name in self.named else find(self.kind, name)
                 return self._call(node, make, [self._argument(a) for a in args], options)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._operand(operand) * -1
@@ -174,6 +174,11 @@ class _Reader:
             others = {k: v for k, v in self.scope.items() if k != name}
             return _read(self.scope[name], self.kind, others, self.folder)
         return self._call(node, find(self.kind, name), [], {})
+
+    def _option(self, make: Any, name: str, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name) and (expected := numeric_type(make, name)):
+            raise self._refuse(node, f"option {name!r} must be {expected}", "")
+        return self._argument(node, f"{name}=")
 
     def _argument(self, node: ast.expr, option: str = "") -> Any:
         """An argument of a call. A bare word that is not a known name is usually a string without its quotes."""

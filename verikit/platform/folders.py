@@ -9,12 +9,15 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
-from verikit.errors import SpecError, UsageError
+from verikit.errors import SpecError, UsageError, nearest
 
 TRACKER_FOLDERS = frozenset(("wandb",))
 """Folders of a run that a tracker's package writes and verikit does not read. W&B links its logs to its cache."""
+_LISTED = 1000
+"""Entries of a folder that `nearest_path` compares."""
 _trusted: frozenset[str] | None = None
 """Names of code that may be imported. None: any."""
 
@@ -90,3 +93,14 @@ def check_code(name: str) -> None:
             f"the folder's settings name the code {name!r}, and the folder may not be trustworthy",
             hint=f"to run it, name it on the command line: {_option(name)}",
         )
+
+
+def nearest_path(path: str | Path, otherwise: str) -> str:
+    """Return the hint for a path that does not exist: up to three similar names in its folder, or `otherwise`."""
+    missing = Path(path)
+    try:
+        with os.scandir(missing.parent) as entries:
+            names = [entry.name for entry in islice(entries, _LISTED)]
+    except (OSError, ValueError):
+        return otherwise
+    return nearest(missing.name, (name for name in names if name != missing.name), otherwise)

@@ -155,7 +155,8 @@ class Layout:
         """Raise if a row has no value at a mapped key."""
         for field, path in self._mapping.items():
             if locate(row, self._paths[FIELDS.index(field)]) is None:
-                hint = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
+                several = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
+                hint = nearest(path, list(row), several or "map the field to one of these")
                 raise SchemaError(f"{path!r}, mapped to {field}, not found. {_keys(row)}", field=field, hint=hint)
 
     def _check(self, row: JsonRow, values: Sequence[Any]) -> None:

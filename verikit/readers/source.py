@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from verikit.errors import SchemaError, UsageError
+from verikit.platform.folders import nearest_path
 from verikit.readers import logs, parquet, table
 from verikit.readers.array import CHUNK, Items, items, too_long
 from verikit.readers.compressed import ENDINGS, Stream, decompressed, errors
@@ -52,6 +53,8 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         hint = "give a file" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
+        if isinstance(error, FileNotFoundError):
+            hint = nearest_path(path, hint)
         raise UsageError(f"{path}: can't be read: {reason.lower()}", hint=hint) from None
     with stream:
         yield stream

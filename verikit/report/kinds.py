@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
-from verikit.platform.folders import refuse_links
+from verikit.platform.folders import nearest_path, refuse_links
 from verikit.report.model import Options, Run
 from verikit.scoring.sums import verify
 
@@ -123,7 +123,8 @@ def read_json(run: Path, name: str) -> Any:
         if (run / "config.json").exists():
             hint = "run the command again. It resumes where it stopped"
             raise Unfinished(f"{run}: the run is not finished", hint=hint) from None
-        raise UsageError(f"{run} is not the folder of a run", hint="give the folder that -o named") from None
+        hint = "give the folder that -o named"
+        raise UsageError(f"{run} is not the folder of a run", hint=nearest_path(run, hint)) from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
     except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from verikit.errors import MissingExtra, UsageError
+from verikit.errors import MissingExtra, UsageError, nearest
 
 TRACKERS: Mapping[str, str] = {
     "wandb": "wandb",
@@ -42,7 +42,7 @@ class TrackerSpec:
         head, *options = text.split(",")
         kind, _, project = head.partition(":")
         if kind not in TRACKERS:
-            raise UsageError(f"tracker {text!r} not found", hint=_FORMS)
+            raise UsageError(f"tracker {text!r} not found", hint=nearest(kind, TRACKERS, _FORMS))
         found: dict[str, str] = {}
         for option in options:
             key, sign, value = option.partition("=")
