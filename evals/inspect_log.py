@@ -1,4 +1,4 @@
-"""The tasks of a run as logs of inspect: JSON that its viewer and `read_eval_log` load, one log per task.
+"""The tasks of a run as logs of inspect, JSON or `.eval` archives that its viewer and `read_eval_log` load.
 
 A repeat is an epoch. A reply that failed is a sample with an error. An unscored reply has no score: its reason is in
 the sample's metadata.
@@ -6,12 +6,14 @@ the sample's metadata.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from verikit.evals.grade import BY, NOTES
 from verikit.evals.run_folder import CONFIG, RESULTS, read_results, samples_name
@@ -25,8 +27,8 @@ STOPS = ("stop", "max_tokens", "content_filter", "tool_calls")
 Row = Mapping[str, Any]
 
 
-def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the file name and the content of a log for each task of a run.
+def inspect_logs(run: Path, archives: bool = False) -> Iterator[tuple[str, bytes]]:
+    """Yield the file name and the content of a log for each task of a run: a JSON file, or an `.eval` archive.
 
     Raises:
         UsageError: The folder is not a finished run of `verikit eval`, or is damaged.
@@ -53,7 +55,29 @@ def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
             },
             "samples": samples,
         }
-        yield f"{task.replace('/', '_')}.json", json.dumps(log, indent=1).encode()
+        name = task.replace("/", "_")
+        yield (f"{name}.eval", _archive(log)) if archives else (f"{name}.json", json.dumps(log, indent=1).encode())
+
+
+def _archive(log: Mapping[str, Any]) -> bytes:
+    """Return a log as a zip archive with a member per sample."""
+    head = {key: value for key, value in log.items() if key != "samples"}
+    summary = ("id", "epoch", "input", "target", "scores", "metadata")
+    members = {
+        "_journal/start.json": {"version": FORM, "eval": log["eval"], "plan": {}},
+        **{f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in log["samples"]},
+        "summaries.json": [
+            {key: sample[key] for key in summary if key in sample}
+            | {"completed": True, "error": sample.get("error", {}).get("message")}
+            for sample in log["samples"]
+        ],
+        "header.json": head,
+    }
+    written = io.BytesIO()
+    with ZipFile(written, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(ZipInfo(name), json.dumps(content), ZIP_DEFLATED)  # without a time: same run, same bytes
+    return written.getvalue()
 
 
 def _metric(name: str, estimate: Row) -> dict[str, Any]:

@@ -33,11 +33,12 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return folder / "run"
 
 
-def logs(run: Path) -> Path:
+def logs(run: Path, form: str = "json") -> Path:
     out = run.parent / "logs"
-    result = CliRunner().invoke(cli, ["report", str(run), "--inspect", str(out)], catch_exceptions=False)
+    words = ["report", str(run), "--inspect", str(out), "--inspect-format", form]
+    result = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert result.stderr.splitlines()[-1] == f"next: inspect view --log-dir {out}"
-    return out / f"{TASK}.json"
+    return out / f"{TASK}.{form}"
 
 
 def test_a_log_has_each_reply_with_its_score_or_the_reason_why_it_has_none(run):
@@ -58,22 +59,39 @@ def test_a_log_has_each_reply_with_its_score_or_the_reason_why_it_has_none(run):
     assert log["results"]["completed_samples"] == 4
 
 
-def test_verikit_reads_its_own_log_back(run):
-    words = ["score", str(logs(run)), "--format", "inspect", "-o", "-", "-q", "--json", "--fail-over", "100%"]
+@pytest.mark.parametrize("form", ["json", "eval"])
+def test_verikit_reads_its_own_log_back(run, form):
+    words = ["score", str(logs(run, form)), "--format", "inspect", "-o", "-", "-q", "--json", "--fail-over", "100%"]
     done = CliRunner().invoke(cli, words, catch_exceptions=False)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["value"] for row in rows if row["value"] is not None] == [1.0, 0.0, 1.0, 1.0]
 
 
-def test_inspect_reads_the_log(run):
-    log = pytest.importorskip("inspect_ai.log").read_eval_log(str(logs(run)))
+@pytest.mark.parametrize("form", ["json", "eval"])
+def test_inspect_reads_the_log(run, form):
+    log = pytest.importorskip("inspect_ai.log").read_eval_log(str(logs(run, form)))
     own = json.loads((run / "results.json").read_text())["tasks"][TASK]["metrics"]
     assert (log.status, log.eval.task, log.eval.config.epochs) == ("success", TASK, 2)
     for score in log.results.scores:
         assert math.isclose(score.metrics["mean"].value, own[score.name]["value"])
-    assert [sample.error is None for sample in log.samples] == [True] * 4 + [False] * 2
+    samples = sorted(log.samples, key=lambda sample: (sample.id, sample.epoch))  # inspect sorts an archive by epoch
+    assert [sample.error is None for sample in samples] == [True] * 4 + [False] * 2
     assert log.samples[0].output.completion == "\\boxed{5}"
     assert log.samples[0].scores["acc"].answer == "5"
+
+
+def test_inspect_lists_the_samples_of_an_archive_with_their_scores_and_errors(run):
+    listed = pytest.importorskip("inspect_ai.log").read_eval_log_sample_summaries(str(logs(run, "eval")))
+    assert [(one.epoch, one.scores["acc"].value if one.scores else None) for one in listed] == [
+        *((1, 1.0), (2, 0.0), (1, 1.0), (2, 1.0)),
+        *((1, None), (2, None)),
+    ]
+    assert ["gone" in (one.error or "") for one in listed] == [False] * 4 + [True] * 2
+    assert all(one.completed for one in listed)
+
+
+def test_an_archive_of_the_same_run_has_the_same_bytes(run):
+    assert logs(run, "eval").read_bytes() == logs(run, "eval").read_bytes()
 
 
 def test_only_runs_of_eval_have_logs(tmp_path):

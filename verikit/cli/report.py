@@ -31,7 +31,7 @@ from verikit.scoring.sums import verify
     usual="--html --by-key --out --markdown --svg --json",
     purposes={
         "Input": "--data --samples",
-        "Output": "--inspect",
+        "Output": "--inspect --inspect-format",
     },
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
@@ -58,6 +58,13 @@ from verikit.scoring.sums import verify
     help="Write runs of eval as inspect logs, one per task.",
 )
 @click.option(
+    "--inspect-format",
+    type=click.Choice(["json", "eval"]),
+    default="json",
+    show_default=True,
+    help="Format of these logs.",
+)
+@click.option(
     "-o",
     "--out",
     metavar="DIR",
@@ -72,6 +79,7 @@ def report(
     by_key: tuple[str, ...],
     as_json: bool,
     inspect: Path | None,
+    inspect_format: str,
     out: Path | None,
     **wanted: bool,
 ) -> None:
@@ -95,7 +103,7 @@ def report(
     if formats:
         _export(*collect_all(runs, options), formats, out)
     if inspect is not None:
-        _write_logs([run for path in runs for run in runs_in(path)], inspect)
+        _write_logs([run for path in runs for run in runs_in(path)], inspect, archives=inspect_format == "eval")
     if formats or html is not None or inspect is not None:
         return
     found = dict(_summaries(runs, ("score", "judge"), options))
@@ -166,7 +174,7 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
     next_note(f"use the tables and pictures in {out}. They need no other files")
 
 
-def _write_logs(runs: Sequence[Path], out: Path) -> None:
+def _write_logs(runs: Sequence[Path], out: Path, *, archives: bool) -> None:
     """Write the logs of each run into a folder, in a folder per run if there are several."""
     for run in runs:
         target = out / run.resolve().name if len(runs) > 1 else out
@@ -174,7 +182,7 @@ def _write_logs(runs: Sequence[Path], out: Path) -> None:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise VerikitError(f"can't write {target}: {error.strerror}") from None
-        for name, content in inspect_logs(run):
+        for name, content in inspect_logs(run, archives):
             _write(target / name, content)
     next_step("inspect", "view", "--log-dir", out)
 

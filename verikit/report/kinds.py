@@ -66,8 +66,8 @@ def runs_in(path: Path) -> list[Path]:
     return [path]
 
 
-def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the file name and content of each log for inspect.
+def inspect_logs(run: Path, archives: bool = False) -> Iterator[tuple[str, bytes]]:
+    """Yield the file name and content of each log for inspect: JSON, or `.eval` archives.
 
     Raises:
         UsageError: The folder is not a run of a kind that has logs, or is damaged.
@@ -78,7 +78,7 @@ def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
         raise UsageError(f"{run}: only runs of `verikit eval` can be written as logs for inspect")
     module, _, attribute = kind.inspect.partition(":")
     try:
-        yield from getattr(import_module(module), attribute)(run)
+        yield from getattr(import_module(module), attribute)(run, archives)
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
