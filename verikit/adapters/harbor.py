@@ -190,10 +190,14 @@ def _meta(row: Group) -> dict[str, Any]:
     return {key: value for key, value in row.meta.items() if key not in (WORKSPACE, ORACLE, *CANDIDATES)}
 
 
+def _check_text(id: str, turns: Sequence[Any]) -> None:
+    if shown := [word for turn in turns for word in media_of(turn)]:
+        raise UsageError(f"the prompt of the row {id} has a {shown[0]}: an instruction is text")
+
+
 def _instruction(row: Group) -> str:
     turns = [row.prompt] if isinstance(row.prompt, str) else [turn.get("content") for turn in row.prompt]
-    if shown := [word for turn in turns for word in media_of(turn)]:
-        raise UsageError(f"the prompt of the row {row.id} has a {shown[0]}: an instruction is text")
+    _check_text(row.id, turns)
     texts = [turn for turn in turns if isinstance(turn, str) and turn.strip()]
     if not texts:
         raise UsageError(f"the prompt of the row {row.id} must be a string")

@@ -47,8 +47,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
             hint="send the prompt as a string, or use an instruction-tuned model (its tokenizer_config.json has one)",
         )
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
-    if shown := next((word for message in messages for word in media_of(message.get("content"))), ""):
-        raise BadRequest(f"the prompt has a {shown}, and a model in this process reads only text")
+    _check_text(messages)
     begun = str(messages[-1]["content"]) if request.continues else ""
     if begun:
         # A template may strip a turn or close it. So a mark is rendered, then replaced by the unchanged text.
@@ -63,6 +62,11 @@ def _conversation(tokenizer: Any, request: Request) -> str:
     if not mark:
         raise BadRequest("the chat template does not show the last turn, so it can't be continued")
     return head + begun
+
+
+def _check_text(messages: Sequence[Mapping[str, Any]]) -> None:
+    if shown := next((word for message in messages for word in media_of(message.get("content"))), ""):
+        raise BadRequest(f"the prompt has a {shown}, and a model in this process reads only text")
 
 
 def room(request: Request, length: int, context: int) -> int:

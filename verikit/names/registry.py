@@ -248,11 +248,13 @@ def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, 
     if len(args) > len(positional) and not _of_kinds(taken, Parameter.VAR_POSITIONAL):
         return f"{len(args)} values where {len(positional)} fit", available
     missing, hint = _missing(taken, named, {*positional[: len(args)], *options})
-    given = {**dict(zip(positional, args, strict=False)), **options}
+    return (missing, hint) if missing else _mistyped(make, {**dict(zip(positional, args, strict=False)), **options})
+
+
+def _mistyped(make: Callable[..., Any], given: Mapping[str, Any]) -> tuple[str, str]:
     strings = (name for name, value in given.items() if isinstance(value, str) and numeric_type(make, name))
-    if not missing and (name := next(strings, "")):
-        return f"option {name!r} must be {numeric_type(make, name)}, got {given[name]!r:.80}", ""
-    return missing, hint
+    name = next(strings, "")
+    return (f"option {name!r} must be {numeric_type(make, name)}, got {given[name]!r:.80}" if name else "", "")
 
 
 def numeric_type(make: Callable[..., Any], option: str) -> str:
