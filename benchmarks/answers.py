@@ -165,7 +165,9 @@ def table(slices: dict[str, list[Row]], graders: dict[str, Grader], limit: int) 
             cell = f"{found['accuracy']:.2f} ({found['fpr']:.2f}/{found['fnr']:.2f})"
             cell += f" {found['errors']} errors" if found["errors"] else ""
             cells.append(cell + (f" {found['slow']} over 250 ms" if found["slow"] else ""))
-        print(f"| {name} ({len(rows)}) | " + " | ".join(cells) + " |", flush=True)
+        labelled = sum(row["label"] is not None for row in rows)
+        size = f"{len(rows)}" if labelled == len(rows) else f"{len(rows)}, {labelled} labelled"
+        print(f"| {name} ({size}) | " + " | ".join(cells) + " |", flush=True)
     print("accuracy % (false positive % / false negative %)")
 
 
