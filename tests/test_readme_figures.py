@@ -72,8 +72,9 @@ def trl_reward(log: str) -> list[str]:
 
 
 def resume(log: str) -> list[str]:
-    kills = {number for number, _ in re.findall(r"^jobs \d: (\d+) runs, .*(same bytes: True)$", log, re.MULTILINE)}
-    (number,) = kills
+    jobs = re.findall(r"^jobs \d: \d+ runs, (\d+) killed, .*same bytes: (\w+)$", log, re.MULTILINE)
+    assert [same for _, same in jobs] == ["True", "True"]
+    number = min(int(killed) for killed, _ in jobs)
     return [f"runs killed at {number} random moments and resumed | byte-identical | –"]
 
 
