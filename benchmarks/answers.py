@@ -5,7 +5,7 @@
 Data: the JSONL corpora described in docs/answer.md (`VERIKIT_DATA`/answers, or ../shared/data/answers). Peers, for the
 benchmark only: math-verify (raw text, as its README uses it) and lm-eval's hendrycks_math and minerva_math checks
 (antlr 4.11), which get one shared extractor. Timing is interleaved in one process: blocks of rows, every grader on each
-block, medians over blocks.
+block, medians over blocks of the CPU time, since the machine may be busy.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from trl_reward import cpu
 
 from verikit import Sample
 from verikit.verifiers.answer import Answer
@@ -165,7 +167,9 @@ def table(slices: dict[str, list[Row]], graders: dict[str, Grader], limit: int) 
             cell = f"{found['accuracy']:.2f} ({found['fpr']:.2f}/{found['fnr']:.2f})"
             cell += f" {found['errors']} errors" if found["errors"] else ""
             cells.append(cell + (f" {found['slow']} over 250 ms" if found["slow"] else ""))
-        print(f"| {name} ({len(rows)}) | " + " | ".join(cells) + " |", flush=True)
+        labelled = sum(row["label"] is not None for row in rows)
+        size = f"{len(rows)}" if labelled == len(rows) else f"{len(rows)}, {labelled} labelled"
+        print(f"| {name} ({size}) | " + " | ".join(cells) + " |", flush=True)
     print("accuracy % (false positive % / false negative %)")
 
 
@@ -174,7 +178,7 @@ def sample(rows: list[Row], limit: int) -> list[Row]:
 
 
 def timing(slices: dict[str, list[Row]], block: int = 40, blocks: int = 7) -> None:
-    """Time per pair of ours and math-verify, interleaved block by block."""
+    """CPU time per pair of ours and math-verify, interleaved block by block."""
     theirs = peers()["math-verify"]
     in_process, whole = Answer(tail_seconds=0), Answer()
     ours(whole)({"prediction": r"\int_0^1 x^2 dx", "gold": "1/3"})
@@ -205,14 +209,14 @@ def score(verifier: Answer, row: Row) -> Any:
 
 
 def timed(grader: Grader, rows: list[Row]) -> float:
-    """Mean milliseconds per pair."""
-    start = time.perf_counter()
+    """Mean milliseconds of CPU per pair, those of helper processes included."""
+    start = cpu()
     for row in rows:
         try:
             grader(row)
         except Exception:  # noqa: BLE001 - a peer's exception costs its time
             continue
-    return 1_000 * (time.perf_counter() - start) / len(rows)
+    return 1_000 * (cpu() - start) / len(rows)
 
 
 def checks(slices: dict[str, list[Row]], verifier: Answer) -> None:
