@@ -244,7 +244,7 @@ def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
     return [_noted(next(rest), seen.told) if seen.complete else _unread(verifier, seen) for seen in shown]
 
 
-def _checked_scores(verifier: Verifier, samples: list[Sample]) -> list[Score]:
+def _checked_scores(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     scores = verifier.score_batch(samples)
     if len(scores) != len(samples):
         raise _Malformed(f"returned {len(scores)} scores for {len(samples)} samples")

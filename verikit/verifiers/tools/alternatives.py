@@ -35,6 +35,7 @@ _ENCODING = ("utf-8", "surrogatepass")
 OPTIONAL = ""
 _OBJECT = (dict, Mapping)
 """JSON objects; a dict is recognized immediately."""
+_LISTS = frozenset(("array", "tuple", "Array", "ArrayList"))
 _PLAIN = frozenset((str, int, float, bool))
 _AS_TEXT = frozenset(("String", "char", "any"))
 """Types of Java and JavaScript whose values are the text, unless it is a string literal."""
@@ -113,31 +114,31 @@ def _fits(value: Any, accepted: list[Any], described: Any, language: Language) -
 
 def _accepts(value: Any, accepted: list[Any], described: Any, language: Language) -> bool:
     """Whether a value is accepted by all rules for a parameter."""
-    stated = described.get("type") if isinstance(described, _OBJECT) else None
-    if not isinstance(stated, str):
-        stated = ""
+    stated = _described_type(described)
     nested = _nested(stated, described)
     first = _type_of_first(accepted)
-    types = _TYPES[language]
-    wanted: type = types.get(stated) or first or str
+    wanted: type = _TYPES[language].get(stated) or first or str
     convert = _CONVERTERS[language] if stated else None
     if convert is None:
         value = _as_type(value, wanted)
     elif type(value) is not str:
         return False
-    else:  # `null` is text like any other word where no alternative is null
-        value = None if value == "null" and None in accepted else convert(value, stated, nested)
-    kind = type(value)
-    if kind is not wanted:  # a variable
-        return kind is first and value in accepted
-    inner = None if nested is None else types.get(nested)
-    if nested == "any" and language != "python":
-        inner = None  # any item is right
-    if kind is list and not _items_fit(value, accepted, inner):
+    elif value != "null" or None not in accepted:  # otherwise `null` is text like any other word
+        value = convert(value, stated, nested or None)
+    else:
+        value = None
+    if type(value) is not wanted:  # a variable
+        return type(value) is first and value in accepted
+    inner = _inner(nested, language)
+    if not _items_fit(value, accepted, inner):
         return False
-    if first is not None and first is not wanted:  # only variables are accepted
-        return value in accepted
-    return _equal(value, accepted, inner)
+    return _equal(value, accepted, inner) if first in (None, wanted) else value in accepted
+
+
+def _described_type(described: Any) -> str:
+    """The described type of a parameter or of a list's items. "" if there is none."""
+    stated = described.get("type") if isinstance(described, _OBJECT) else None
+    return stated if isinstance(stated, str) else ""
 
 
 def _as_type(value: Any, wanted: type) -> Any:
@@ -166,9 +167,9 @@ def _equal(value: Any, accepted: list[Any], inner: type | None) -> bool:
     return any(given == [*map(loose, option)] for option in accepted if isinstance(option, (list, str)))
 
 
-def _items_fit(items: list[Any], accepted: list[Any], inner: type | None) -> bool:
-    """Whether the items are of the described inner type, or of the type of an alternative's items."""
-    if inner is None:
+def _items_fit(items: Any, accepted: list[Any], inner: type | None) -> bool:
+    """Whether a list's items are of the described inner type, or of the type of an alternative's items."""
+    if inner is None or type(items) is not list:
         return True
     types = set(map(type, items)) - {inner}
     return any(not isinstance(option, list) or types <= {_type_of_first(option)} for option in accepted)
@@ -182,13 +183,14 @@ def _type_of_first(accepted: list[Any]) -> type | None:
     return None
 
 
-def _nested(stated: str, described: Any) -> str | None:
-    """The described type of a list's items."""
-    if stated not in ("array", "tuple", "Array", "ArrayList"):
-        return None
-    items = described.get("items")
-    found = items.get("type") if isinstance(items, _OBJECT) else None
-    return found if isinstance(found, str) else None
+def _nested(stated: str, described: Any) -> str:
+    """The described type of a list's items. "" if there is none."""
+    return _described_type(described.get("items")) if stated in _LISTS else ""
+
+
+def _inner(nested: str, language: Language) -> type | None:
+    """The type of a list's items. None if any is right."""
+    return None if nested == "any" and language != "python" else _TYPES[language].get(nested)
 
 
 _CONVERTERS: Mapping[Language, Callable[[str, str, str | None], Any] | None] = {
