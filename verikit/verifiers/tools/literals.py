@@ -64,8 +64,8 @@ _JS_MAP = re.compile(r"new\s{1,9}Map\(")
 _JAVA_COLLECTION, _JS_COLLECTION = frozenset("{njALSCM"), frozenset("[{nA")
 """The first characters of arrays, collections and maps."""
 _KEY = re.compile(r"\s*([\w$]{1,200})\s*:|\s*((?:\"(?:[^\"\\]|\\.)*\")|(?:'(?:[^'\\]|\\.)*'))\s*:", re.DOTALL)
-_ATOM_ENTRY = re.compile(rf"\s*+{PROPERTY}({ATOM})\s*+", re.ASCII)
-_ATOM_ENTRIES = re.compile(rf"\{{{_ATOM_ENTRY.pattern}(?:,{_ATOM_ENTRY.pattern})*+\}}", re.ASCII)
+_ATOM_ENTRY = re.compile(rf"{PROPERTY}({ATOM})", re.ASCII)
+_ATOM_ENTRIES = re.compile(rf"\{{\s*+{_ATOM_ENTRY.pattern}\s*+(?:,\s*+{_ATOM_ENTRY.pattern}\s*+)*+\}}", re.ASCII)
 """An object whose values are strings without escapes, numbers and names."""
 _NAME = re.compile(r"[^\W\d][\w$]{0,199}\Z")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
