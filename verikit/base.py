@@ -236,13 +236,15 @@ class _Malformed(Exception):
 
 def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Show the verifier what it reads of each sample."""
+    if verifier.reads is None:  # the samples as they are
+        return _checked_scores(verifier, samples)
     shown = [view(sample, verifier.reads, media=verifier.sees_media) for sample in samples]
     live = [seen.sample for seen in shown if seen.complete]
     rest = iter(_checked_scores(verifier, live) if live or not samples else ())
     return [_noted(next(rest), seen.told) if seen.complete else _unread(verifier, seen) for seen in shown]
 
 
-def _checked_scores(verifier: Verifier, samples: list[Sample]) -> list[Score]:
+def _checked_scores(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     scores = verifier.score_batch(samples)
     if len(scores) != len(samples):
         raise _Malformed(f"returned {len(scores)} scores for {len(samples)} samples")

@@ -29,6 +29,11 @@ LOOKED_BACK = 250
 """Number of characters before `<` or `/` that are checked. More than either can need."""
 _SKIPPED = {"angle": re.compile(GENERIC), "slash": re.compile(_REGEX, re.DOTALL)}
 """The parameters of a type after `new`, and a regular expression. `_BEFORE` has what must precede each."""
+ATOM = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|-?[\w.$]++)"""
+"""A string without escapes, a number or a name. Use it with `re.ASCII`."""
+PROPERTY = r"""("[^"\\\n]*+"|'[^'\\\n]*+'|[\w$]{1,200}+)\s*+:\s*+"""
+_ATOMS = re.compile(rf"\s*+{ATOM}\s*+(?:,\s*+{ATOM}\s*+)*+", re.ASCII)
+_ATOM = re.compile(ATOM, re.ASCII)
 _LITERAL = re.compile(rf"(?:{_BLOCK}|{_STRING})\Z", re.DOTALL)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _HEX = "[0-9a-fA-F]"
@@ -59,6 +64,13 @@ _NEXT = {
 
 `a` is an operand, `b` an operator, `p` a prefix, `s` a sign, `k` one of the words, and `R`, `S` and `C` are brackets.
 """
+
+
+def nested(inner: str) -> str:
+    """The pattern of a literal that may be an array or an object of inner ones."""
+    items = rf"{inner}\s*+(?:,\s*+{inner}\s*+)*+"
+    entry = f"{PROPERTY.replace('(', '(?:', 1)}{inner}"
+    return rf"(?:{ATOM}|\[\s*+(?:{items})?+\]|\{{\s*+(?:{entry}\s*+(?:,\s*+{entry}\s*+)*+)?+\}})"
 
 
 class NotSource(Exception):
@@ -114,6 +126,8 @@ def _behind(text: str, token: re.Match[str]) -> int:
 
 def pieces(text: str) -> list[str] | None:
     """The expressions of a comma-separated list. None if brackets or strings do not close. It may end in a comma."""
+    if _ATOMS.fullmatch(text):
+        return _ATOM.findall(text)
     found: list[str] = []
     begun = 0
     try:

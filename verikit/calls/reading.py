@@ -155,11 +155,20 @@ def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
     written = python_calls if language == "python" else source_calls
-    if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
-        if language == "python" and text.endswith(")]") and len(text) <= MAX_SOURCE and (read := plain.read(text)):
-            return _capped(_written(read))  # the most common case
-        return _capped(_whole(text, written))
-    return _capped(list(_scanned(text, _OPENING, written)))
+    if ("<" in text or "[TOOL_CALLS]" in text) and _OPENING.search(text):
+        return _capped(list(_scanned(text, _OPENING, written)))
+    calls = _bracketed(text, language)
+    return _capped(_whole(text, written) if calls is None else calls)
+
+
+def _bracketed(text: str, language: Language) -> list[ToolCall] | None:
+    """The calls of `[f(…)]`, the most common case: neither JSON nor fenced. None if `_whole` must read the text."""
+    if text[:1] != "[" or not text[1:2].isalpha() or not text.endswith(")]") or len(text) > MAX_SOURCE:
+        return None
+    if language == "python":
+        read = plain.read(text)
+        return None if read is None else _written(read)
+    return None if "//" in text or "/*" in text else _sourced(text)
 
 
 def _capped(calls: list[ToolCall]) -> list[ToolCall]:
@@ -291,8 +300,10 @@ def source_calls(text: str) -> list[ToolCall]:
     if len(text) > MAX_SOURCE:
         return _too_long(_bare(text)) if _may_call(text) else []
     text = _bare(expressions.uncommented(text)).removesuffix(";").rstrip()
-    if not _may_call(text):
-        return []
+    return _sourced(text) if _may_call(text) else []
+
+
+def _sourced(text: str) -> list[ToolCall]:
     found = source.read(text.removeprefix("[").removesuffix("]")) or ()
     return [
         ToolCall(name, arguments, problem and f"arguments of {name[:80]}: {problem}", written=True)

@@ -10,17 +10,21 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from verikit.calls.expressions import NotSource, breaks, literal_text, well_formed
+from verikit.calls.expressions import ATOM, NotSource, breaks, literal_text, nested, well_formed
 
 _HEAD = re.compile(r"\s*([^\W\d][\w$]{0,199}(?:\s{0,9}\.\s{0,9}[^\W\d][\w$]{0,199}){0,19})\s*\(")
 _NAMED = r"\s*([^\W\d][\w$]{0,199})\s*=(?![=>])\s*"
 _KEY = re.compile(_NAMED)
 _PLAIN = re.compile(
     rf"""{_NAMED}(?:"([^"\\\n]*)"|'([^'\\\n]*)'|(-?[0-9]{{1,15}}(?:\.[0-9]{{1,15}})?[lLfFdDn]?"""
-    rf"""|[A-Za-z_]\w{{0,99}}(?:\.[A-Za-z_]\w{{0,99}}){{0,9}}))\s*(?=\)|,{_NAMED[:-3].replace("(", "(?:", 1)})""",
+    rf"""|[A-Za-z_]\w{{0,99}}(?:\.[A-Za-z_]\w{{0,99}}){{0,9}})|((?=[\[{{]){nested(nested(nested(ATOM)))}))"""
+    rf"""\s*(?=\)|,{_NAMED[:-3].replace("(", "(?:", 1)})""",
     re.ASCII,
 )
-"""An argument that is a string without escapes, a number or a name, up to the next argument or the end of the call."""
+"""An argument up to the next one or the end of the call: a string without escapes, a number, a name, or a literal array
+or object of these."""
+_COLLECTION = 5
+"""The group of an array or object."""
 _EMPTY = re.compile(r"\s*,?\s*\)")
 _AFTER = re.compile(r"\s*;?\s*(?:,?\s*(\Z)|,)")
 
@@ -67,7 +71,7 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], str, int]:
         return found, "", empty.end()
     while True:
         if plain := _PLAIN.match(text, position):
-            name, value, position = plain[1], plain[plain.lastindex or 0], plain.end()
+            name, value, position = plain[1], _plain_text(plain), plain.end()
             fits = True
         else:
             key = _KEY.match(text, position)
@@ -79,6 +83,12 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], str, int]:
         position += 1
         if text[position - 1] == ")":
             return {} if problem else found, problem, position
+
+
+def _plain_text(found: re.Match[str]) -> str:
+    """The content of a string, or the source of another argument."""
+    text = found[found.lastindex or 0]
+    return " ".join(text.split()) if found.lastindex == _COLLECTION else text
 
 
 def _problem(name: str, fits: bool, before: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ for the described type (a variable). Java's and JavaScript's arguments come as s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,27 +29,30 @@ TYPES: Mapping[str, type] = {
     "any": str,
 }
 _TYPES: Mapping[Language, Mapping[str, type]] = {"python": TYPES, "java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}
-_DROPPED = str.maketrans(dict.fromkeys(" ,./-_*^") | {"'": '"'})
+_DROPPED = b" ,./-_*^"
+_ONE_QUOTE = bytes.maketrans(b"'", b'"')
+_ENCODING = ("utf-8", "surrogatepass")
 OPTIONAL = ""
+_OBJECT = (dict, Mapping)
+"""JSON objects; a dict is recognized immediately."""
+_LISTS = frozenset(("array", "tuple", "Array", "ArrayList"))
 _PLAIN = frozenset((str, int, float, bool))
 _AS_TEXT = frozenset(("String", "char", "any"))
 """Types of Java and JavaScript whose values are the text, unless it is a string literal."""
 _QUOTES = frozenset("\"'`")
 
 
-class _NotText(Exception):
-    """A value is not a string, but a literal of another language must be read from it."""
-
-
 def loose(value: Any) -> Any:
     """A string without case, spaces and punctuation; other values unchanged."""
-    return value.translate(_DROPPED).lower() if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return value.encode(*_ENCODING).translate(_ONE_QUOTE, _DROPPED).decode(*_ENCODING).lower()  # faster than for text
 
 
 class ExpectedCall:
-    """One expected call. Rules of a parameter are prepared when a value needs more than a look-up."""
+    """One expected call."""
 
-    __slots__ = ("_alternatives", "_language", "_parameters", "_properties", "_required", "name")
+    __slots__ = ("_alternatives", "_language", "_properties", "_required", "name")
 
     def __init__(
         self, name: str, alternatives: Mapping[str, Any], schema: Mapping[str, Any] | None, language: Language
@@ -69,7 +73,6 @@ class ExpectedCall:
         self._language: Language = language
         self._properties: Mapping[str, Any] | None = None if schema is None else schema.get("properties") or {}
         self._required: Sequence[str] = [*schema.get("required", ())] if schema else ()
-        self._parameters: dict[str, _Parameter] = {}
         for accepted in alternatives.values():
             if not isinstance(accepted, list):
                 raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
@@ -84,7 +87,7 @@ class ExpectedCall:
         for key in self._required:
             if key not in given:
                 return f"{name}: no argument {key!r}"
-        alternatives, fits = self._alternatives, self._fits
+        alternatives, language = self._alternatives, self._language
         for key, accepted in alternatives.items():
             if key not in given and OPTIONAL not in accepted:
                 return f"{name}: no argument {key!r}"
@@ -93,99 +96,83 @@ class ExpectedCall:
             if accepted is None or (properties is not None and key not in properties):
                 return f"{name}: an argument {str(key)[:80]!r} that is not expected"
             described = None if properties is None else properties[key]
-            if not fits(key, value, accepted, described):
+            if not (_fits(value, accepted, described, language) or _accepts(value, accepted, described, language)):
                 return f"{name}: {key} is {shown(value)}, which is not expected"
         return ""
 
-    def _fits(self, key: str, value: Any, accepted: list[Any], described: Any) -> bool:
-        """Whether a value is accepted; plain ones, as most are, are decided before a parameter's rules are prepared."""
-        stated = described.get("type") if type(described) is dict else None
-        if type(stated) is str:
-            kind = type(value)
-            if self._language != "python":
-                if stated in _AS_TEXT and kind is str and value[:1] not in _QUOTES and value in accepted:
-                    return True
-            elif kind in _PLAIN and TYPES.get(stated) is kind:
-                return value in accepted or (kind is str and _alike(value, accepted))
-        parameter = self._parameters.get(key)
-        if parameter is None:
-            parameter = self._parameters[key] = _Parameter(accepted, described, self._language)
-        return parameter.accepts(value)
+
+def _fits(value: Any, accepted: list[Any], described: Any, language: Language) -> bool:
+    """Whether a value is accepted as it is, as most are. `_accepts` has the whole rule."""
+    stated = described.get("type") if type(described) is dict else None
+    if type(stated) is not str:
+        return False
+    kind = type(value)
+    if language == "python":
+        return TYPES.get(stated) is kind and kind in _PLAIN and value in accepted
+    return kind is str and stated in _AS_TEXT and value[:1] not in _QUOTES and value in accepted
 
 
-def _alike(text: str, accepted: list[Any]) -> bool:
-    """Whether a string is one of the alternatives, ignoring case, spaces and punctuation; never a variable's name."""
-    return _type_of_first(accepted) in (str, None) and loose(text) in map(loose, accepted)
+def _accepts(value: Any, accepted: list[Any], described: Any, language: Language) -> bool:
+    """Whether a value is accepted by all rules for a parameter."""
+    stated = _described_type(described)
+    nested = _nested(stated, described)
+    first = _type_of_first(accepted)
+    wanted: type = _TYPES[language].get(stated) or first or str
+    convert = _CONVERTERS[language] if stated else None
+    if convert is None:
+        value = _as_type(value, wanted)
+    elif type(value) is not str:
+        return False
+    elif value != "null" or None not in accepted:  # otherwise `null` is text like any other word
+        value = convert(value, stated, nested or None)
+    else:
+        value = None
+    if type(value) is not wanted:  # a variable
+        return type(value) is first and value in accepted
+    inner = _inner(nested, language)
+    if not _items_fit(value, accepted, inner):
+        return False
+    return _equal(value, accepted, inner) if first in (None, wanted) else value in accepted
 
 
-class _Parameter:
-    """The accepted values of one parameter."""
+def _described_type(described: Any) -> str:
+    """The described type of a parameter or of a list's items. "" if there is none."""
+    stated = described.get("type") if isinstance(described, _OBJECT) else None
+    return stated if isinstance(stated, str) else ""
 
-    __slots__ = ("_accepted", "_convert", "_inner", "_nested", "_stated", "_type", "_variable")
 
-    def __init__(self, accepted: list[Any], described: Any, language: Language) -> None:
-        stated = described.get("type") if isinstance(described, Mapping) else None
-        self._accepted = accepted
-        self._variable = _type_of_first(accepted)
-        self._stated: str = stated if isinstance(stated, str) else ""
-        self._nested = _nested(self._stated, described)
-        self._convert = _CONVERTERS[language] if self._stated else None
-        self._type: type = _TYPES[language].get(self._stated) or self._variable or str
-        self._inner = None if self._nested is None else _TYPES[language].get(self._nested)
-        if self._nested == "any" and language != "python":
-            self._inner = None  # any item is right
-
-    def accepts(self, value: Any) -> bool:
-        """Whether a value is accepted."""
-        wanted = self._type
+def _as_type(value: Any, wanted: type) -> Any:
+    """A value of Python as the parameter's type: a tuple as a list, an integer as a float."""
+    if type(value) is tuple and wanted is list:
+        return list(value)
+    if type(value) is int and wanted is float:
         try:
-            value = self._as_type(value)
-        except (OverflowError, _NotText):
-            return False
-        variable = self._variable is not None and self._variable is not wanted
-        if type(value) is not wanted:
-            variable = True
-            if self._variable is None or type(value) is not self._variable:
-                return False
-        elif wanted is list and not self._items_fit(value):
-            return False
-        if variable or type(value) not in (str, list, dict):
-            return value in self._accepted
-        if type(value) is str:
-            return loose(value) in map(loose, self._accepted)
-        if type(value) is dict:
-            return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
-        return self._same_list(value)
+            return float(value)
+        except OverflowError:
+            return math.nan  # equals no float
+    return value
 
-    def _as_type(self, value: Any) -> Any:
-        """A value as the parameter's type, if the language converts it.
 
-        Raises:
-            OverflowError: An integer too large for a float.
-            _NotText: a literal of another language has to be read from text, and this is not a string.
-        """
-        if self._convert is not None:
-            if type(value) is not str:
-                raise _NotText
-            null = value == "null" and None in self._accepted  # otherwise text like any other word
-            return None if null else self._convert(value, self._stated, self._nested)
-        if type(value) is tuple and self._type is list:
-            return list(value)
-        return float(value) if type(value) is int and self._type is float else value
+def _equal(value: Any, accepted: list[Any], inner: type | None) -> bool:
+    """Whether a value equals one of the accepted ones of its type. Strings are compared loosely."""
+    if type(value) is str:
+        return loose(value) in map(loose, accepted)
+    if type(value) is dict:
+        return any(_same_dict(value, option) for option in accepted if option != OPTIONAL)
+    if type(value) is not list:
+        return value in accepted
+    if inner is dict:
+        return any(_same_dicts(value, option) for option in accepted)
+    given = [*map(loose, value)]
+    return any(given == [*map(loose, option)] for option in accepted if isinstance(option, (list, str)))
 
-    def _same_list(self, items: Any) -> bool:
-        if self._inner is dict:
-            return any(_same_dicts(items, option) for option in self._accepted)
-        given = [*map(loose, items)]
-        lists = (option for option in self._accepted if isinstance(option, (list, str)))
-        return any(given == [*map(loose, option)] for option in lists)
 
-    def _items_fit(self, items: Any) -> bool:
-        """Whether the items are of the described inner type, or of the type of an alternative's items."""
-        if self._inner is None:
-            return True
-        types = set(map(type, items)) - {self._inner}
-        return any(not isinstance(option, list) or types <= {_type_of_first(option)} for option in self._accepted)
+def _items_fit(items: Any, accepted: list[Any], inner: type | None) -> bool:
+    """Whether a list's items are of the described inner type, or of the type of an alternative's items."""
+    if inner is None or type(items) is not list:
+        return True
+    types = set(map(type, items)) - {inner}
+    return any(not isinstance(option, list) or types <= {_type_of_first(option)} for option in accepted)
 
 
 def _type_of_first(accepted: list[Any]) -> type | None:
@@ -196,13 +183,14 @@ def _type_of_first(accepted: list[Any]) -> type | None:
     return None
 
 
-def _nested(stated: str, described: Any) -> str | None:
-    """The described type of a list's items."""
-    if stated not in ("array", "tuple", "Array", "ArrayList"):
-        return None
-    items = described.get("items")
-    found = items.get("type") if isinstance(items, Mapping) else None
-    return found if isinstance(found, str) else None
+def _nested(stated: str, described: Any) -> str:
+    """The described type of a list's items. "" if there is none."""
+    return _described_type(described.get("items")) if stated in _LISTS else ""
+
+
+def _inner(nested: str, language: Language) -> type | None:
+    """The type of a list's items. None if any is right."""
+    return None if nested == "any" and language != "python" else _TYPES[language].get(nested)
 
 
 _CONVERTERS: Mapping[Language, Callable[[str, str, str | None], Any] | None] = {

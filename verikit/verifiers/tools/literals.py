@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verikit.calls.expressions import GENERIC, NotSource, breaks, literal_text, pieces
+from verikit.calls.expressions import ATOM, GENERIC, PROPERTY, NotSource, breaks, literal_text, pieces
 
 MAX_CHARS = 10_000
 """A longer argument stays text."""
@@ -39,6 +39,7 @@ _NUMBER = re.compile(
     r"([+-]?)\s{0,9}(?:0[xX](?P<hex>[0-9a-fA-F_]{1,400})|0[bB](?P<binary>[01_]{1,400})|0[oO]?(?P<octal>[0-7_]{1,400})"
     r"|(?P<decimal>(?P<whole>[0-9][0-9_]{0,3999})?(?:\.[0-9_]{0,400})?(?:[eE][+-]?[0-9]{1,4})?))(?P<suffix>[lLfFdDn]?)\Z"
 )
+_DECIMAL = re.compile(r"-?[1-9][0-9]{0,14}(?:\.[0-9]{1,15})?")
 _NEW_ARRAY = re.compile(r"new\s{1,9}[\w.]{1,200}(?:\s{0,9}<[\w\s,?.]{0,200}>)?\s{0,9}(?:\[\s{0,9}\]\s{0,9}){1,5}\{")
 _NEW_LIST = re.compile(
     r"new\s{1,9}(?:java\.util\.)?(?:ArrayList|LinkedList|Vector|Stack|ArrayDeque|PriorityQueue|(?:Linked)?HashSet)"
@@ -60,7 +61,12 @@ _STATEMENT = re.compile(r"\s*;?\s*(?:this\.)?(add|put)\s{0,9}\(")
 _JS_ARRAY = re.compile(r"\[|Array\.of\(|new\s{1,9}Array\(")
 _JS_SET = re.compile(r"new\s{1,9}Set\(")
 _JS_MAP = re.compile(r"new\s{1,9}Map\(")
+_JAVA_COLLECTION, _JS_COLLECTION = frozenset("{njALSCM"), frozenset("[{nA")
+"""The first characters of arrays, collections and maps."""
 _KEY = re.compile(r"\s*([\w$]{1,200})\s*:|\s*((?:\"(?:[^\"\\]|\\.)*\")|(?:'(?:[^'\\]|\\.)*'))\s*:", re.DOTALL)
+_ATOM_ENTRY = re.compile(rf"{PROPERTY}({ATOM})", re.ASCII)
+_ATOM_ENTRIES = re.compile(rf"\{{\s*+{_ATOM_ENTRY.pattern}\s*+(?:,\s*+{_ATOM_ENTRY.pattern}\s*+)*+\}}", re.ASCII)
+"""An object whose values are strings without escapes, numbers and names."""
 _NAME = re.compile(r"[^\W\d][\w$]{0,199}\Z")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -102,7 +108,7 @@ def _java_guess(text: str, level: int) -> Any:
     """The value of an item without a described type."""
     if text in _WORDS:
         return _WORDS[text]
-    for kind in ("Array", "ArrayList", "HashMap"):
+    for kind in ("Array", "ArrayList", "HashMap") if text[:1] in _JAVA_COLLECTION else ():
         if (found := java_value(text, kind, None, level)) is not text:
             return found
     whole = _number(text, int, ("", "l"))
@@ -190,7 +196,7 @@ def _js_item(text: str, nested: str | None, level: int) -> Any:
         return javascript_value(text, nested, None, level)
     if text in _WORDS:
         return _WORDS[text]
-    for kind in ("array", "dict"):
+    for kind in ("array", "dict") if text[:1] in _JS_COLLECTION else ():
         if (found := javascript_value(text, kind, None, level)) is not text:
             return found
     whole = _number(text, int, ("", "n"))
@@ -211,13 +217,19 @@ def _js_items(text: str) -> list[str] | None:
 
 def _js_entries(text: str) -> list[Sequence[str]] | None:
     if text.startswith("{"):
-        inner = _between(text, 1)
-        return None if inner is None else _pairs([_property(piece) for piece in inner])
+        return _object_entries(text)
     given = _within(text, _JS_MAP)
     if given is None or len(given) > 1:
         return None
     entries = _js_items(given[0]) if given else []
     return None if entries is None else _pairs([_js_items(entry) for entry in entries])
+
+
+def _object_entries(text: str) -> list[Sequence[str]] | None:
+    if _ATOM_ENTRIES.fullmatch(text):  # the most common ones
+        return [(key if key[0] in "\"'" else f'"{key}"', value) for key, value in _ATOM_ENTRY.findall(text)]
+    inner = _between(text, 1)
+    return None if inner is None else _pairs([_property(piece) for piece in inner])
 
 
 def _property(piece: str) -> list[str] | None:
@@ -271,6 +283,8 @@ _BASES = {"hex": 16, "binary": 2, "octal": 8}
 
 def _number(text: str, kind: type, suffixes: Sequence[str]) -> Any:
     """A number of a type with one of the suffixes; the text if it is not that."""
+    if _DECIMAL.fullmatch(text) and "" in suffixes:  # the most common ones
+        return text if kind is int and "." in text else kind(text)
     found = _NUMBER.match(text) if text.isascii() else None
     if found is None or found["suffix"].lower() not in suffixes:
         return text

@@ -152,15 +152,12 @@ def _from_text(text: str) -> Any:
 
 
 def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
-    if isinstance(call, ToolCall):
-        read = call
-    elif isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
+    if isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
         [(name, alternatives)] = call.items()
         if not isinstance(alternatives, _OBJECT):
             raise ValueError(f"arguments of {str(name)[:80]!r} must be an object")
         return ExpectedCall(str(name), alternatives, _schema(tools, name), language)
-    else:
-        read = read_call(call)
+    read = call if isinstance(call, ToolCall) else read_call(call)
     if read.problem:
         raise ValueError(read.problem)
     return PlainCall(read, _schema(tools, read.name), coerce)
@@ -180,9 +177,9 @@ def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
         return None
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools if isinstance(tools, list) or not isinstance(tools, Mapping) else [tools]:
-        described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
+        described = tool["function"] if isinstance(tool, _OBJECT) and "function" in tool else tool
         name = described.get("name") if isinstance(described, _OBJECT) else None
-        if described is None or not isinstance(name, str):
+        if not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
         found[name] = described
     return found
