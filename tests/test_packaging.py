@@ -136,7 +136,7 @@ for module in pkgutil.walk_packages(verikit.__path__, "verikit."):
             ".mcp": "mcp mcp_types anyio",
             ".retrieval": "bm25s faiss numpy starlette",
             ".sandbox.guest.gym_score": "reasoning_gym",
-            ".serve": "httptools prometheus_client starlette uvicorn",
+            ".serve": "httptools prometheus_client python_multipart starlette uvicorn",
         }
         found = [missing.name in names.split() for part, names in extras.items() if part in module.name]
         assert any(found), (module.name, missing.name)

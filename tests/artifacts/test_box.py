@@ -1,10 +1,14 @@
 """Readers run in a child that knows no expected value, and whose observation is hostile data."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.artifacts.books import cells, left, sales
+from verikit.artifacts import box, slowness
 from verikit.artifacts.box import observe
 from verikit.errors import AgentFault, WorkspaceError
+from verikit.sandbox import RunLimits
 from verikit.verifiers.xlsx.observed import READER
 
 pytest.importorskip("openpyxl")
@@ -89,3 +93,30 @@ def test_a_reader_that_dies_or_lies_about_a_right_file_leaves_no_value(program):
 def test_a_reader_that_dies_of_a_file_which_the_second_one_refuses_is_the_agents_fault():
     with pytest.raises(AgentFault, match="no reader takes the file"):
         observe(READER, [b"PK\3\4 no zip"], REQUEST, program="def read(blobs, request):\n    raise ValueError\n")
+
+
+SMALL = replace(READER, limits=RunLimits(wall_s=120.0, cpu_s=1.0, memory_mb=256))
+EATS = "import os\ndef read(blobs, request):\n    held = b'x' * (220 << 20)\n    os.abort()\n"
+SPINS = "def read(blobs, request):\n    while True:\n        pass\n"
+
+
+@pytest.mark.parametrize(("program", "limit"), [(EATS, "256 MiB of memory"), (SPINS, "1 s of CPU time")])
+def test_a_file_that_takes_its_reader_to_a_limit_is_the_agents_fault(program, limit, monkeypatch):
+    monkeypatch.setattr(box, "is_slow", lambda: False)
+    with pytest.raises(AgentFault, match=f"reading the file takes more than {limit}"):
+        observe(SMALL, [sales()], REQUEST, program=program)
+
+
+def test_a_slow_machine_a_crash_and_files_of_our_own_are_not_the_agents_fault(monkeypatch):
+    crash = "import os\ndef read(blobs, request):\n    os.abort()\n"
+    for reader, program in ((SMALL, SPINS), (SMALL, crash), (replace(SMALL, kind=""), EATS)):
+        monkeypatch.setattr(box, "is_slow", lambda: True)
+        with pytest.raises(WorkspaceError):
+            observe(reader, [sales()], REQUEST, program=program)
+
+
+def test_a_machine_is_slow_by_its_cpu_time(monkeypatch):
+    monkeypatch.setattr(slowness, "_work", iter([0.5, 0.13, 0.4]).__next__)
+    assert slowness.is_slow()
+    monkeypatch.setattr(slowness, "_work", iter([0.5, 0.05, 0.4]).__next__)
+    assert not slowness.is_slow()

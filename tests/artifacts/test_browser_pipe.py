@@ -27,6 +27,9 @@ class FakeBox:
     def resident_mb(self):
         return 100
 
+    def largest_mb(self):
+        return 100
+
     def told(self):
         return ""
 

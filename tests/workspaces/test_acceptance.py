@@ -173,7 +173,9 @@ ROWS = {
     42: Row("an audit rerun: same but seconds", (
         "env/audit/test_env_audit:test_an_audit_that_broke_off_goes_on_and_sees_changed_tasks",)),
     43: Row("trainers, serve, rerank, adapters take workspaces", (
+        "workspaces/test_ways:test_a_right_workspace_is_paid_a_forged_one_is_not_and_an_unscored_one_has_no_value",
         "workspaces/test_rows:test_requests_hold_texts_and_tars_and_name_no_paths",
+        "serve/test_forms:test_tars_folders_and_strings_of_one_request_are_scored_and_a_bad_one_costs_no_other",
         "env/test_written_harbor:test_the_grader_gives_the_score_of_the_verifier"),
         "a trainer's run over workspaces"),
     44: Row("speed: files 500/s, docx 40/s, xlsx 1.5 CPU s, html 1 s", (),

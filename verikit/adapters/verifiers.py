@@ -15,7 +15,7 @@ from verikit.adapters.reward import GOLD_KEYS, Reward, WhenUnscored, gold_of, pr
 from verikit.base import Verifier
 from verikit.errors import Unscored
 from verikit.messages import continuation, thoughts_of
-from verikit.types import Sample
+from verikit.types import WORKSPACE, Sample
 
 
 class VerifiersReward(Reward):
@@ -36,7 +36,7 @@ class VerifiersReward(Reward):
         Raises:
             Unscored: The rollout is unscored, and `unscored` is not a number.
         """
-        sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info)
+        sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info, state)
         score = await self.score_sample(sample)
         if isinstance(state, MutableMapping):
             state["verikit"] = {"status": score.status, "reason": score.reason, "answer": score.answer}
@@ -48,8 +48,10 @@ class VerifiersReward(Reward):
         return value
 
 
-def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
+def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any, state: Any) -> Sample:
     meta = dict(info) if isinstance(info, Mapping) else {}
+    if isinstance(state, Mapping) and WORKSPACE in state:  # the files of this rollout; `info` is the task's
+        meta[WORKSPACE] = state[WORKSPACE]
     return Sample(prompt_of(prompt), "" if completion is None else completion, gold_of(answer), meta=meta)
 
 

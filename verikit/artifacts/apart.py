@@ -71,6 +71,12 @@ class ApplicationBox:
 
         return int(processes.measured(processes.resident, self._process.pid)) >> 20
 
+    def largest_mb(self) -> int:
+        """Memory in use by the one of its processes that uses most."""
+        from verikit.sandbox import processes
+
+        return int(processes.measured(processes.largest, self._process.pid)) >> 20
+
     def cpu_s(self) -> float:
         """CPU seconds that they have used."""
         from verikit.sandbox import processes

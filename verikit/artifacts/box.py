@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from verikit.artifacts.shape import Observed
+from verikit.artifacts.slowness import is_slow
 from verikit.errors import AgentFault, MissingExtra, SandboxError, WorkspaceError
 from verikit.sandbox import ISOLATION, RunLimits, RunResult, default_sandbox, records
 from verikit.sandbox.guest import source
@@ -19,6 +20,8 @@ from verikit.sandbox.guest import source
 LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
 """Of one reader. The wall clock is far off: a busy machine must not change a score."""
 _SECOND = "verikit.artifacts.readers.container"
+_FULL = 0.7
+"""Fraction of the memory limit that a reader uses when it dies of the limit: libraries also reserve memory."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any
         program: A program to run instead of the reader (tests pass hostile ones).
 
     Raises:
-        AgentFault: The reader rejects the file, or the reader crashed and a second reader rejects the file.
+        AgentFault: The reader rejects the file, the file takes it to a limit, or the reader crashed and a second reader
+            rejects the file.
         WorkspaceError: The reader crashed on a valid file, or its observation has a wrong shape.
         MissingExtra: A package is not installed.
         SandboxError: The sandbox failed.
@@ -109,7 +113,12 @@ def unpack(sizes, request):
 
 
 def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
-    """Who caused a reader's crash, according to a second reader that needs no package."""
+    """Who caused a reader's crash: the file, if it took the reader to a limit, or if a second reader rejects it.
+
+    The second reader needs no package.
+    """
+    if reader.kind and (limit := _limit_met(reader.limits, result)):
+        return AgentFault(f"reading the file takes more than {limit}")
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():
         second = _run(
@@ -123,3 +132,12 @@ def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> Agent
         f"the reader of the file ended with {result.status}: {told}",
         hint="open the file in its program and save it again, then grade this copy" if reader.kind else "",
     )
+
+
+def _limit_met(limits: RunLimits, result: RunResult) -> str:
+    """The limit that a crashed reader met. Empty if there is none, or if the machine is too slow to know."""
+    if result.peak_mb >= _FULL * limits.memory_mb:
+        return f"{limits.memory_mb:,} MiB of memory"
+    if result.error == records.OUT_OF_CPU and not is_slow():
+        return f"{limits.cpu_s or limits.wall_s:g} s of CPU time"
+    return ""

@@ -20,13 +20,18 @@ def resident(proc: int, root: int) -> int:
     return sum(int(told.split()[1]) * _PAGE for told in _told(proc, root, "statm"))
 
 
+def largest(proc: int, root: int) -> int:
+    """The same for the one process that uses most."""
+    return max((int(told.split()[1]) * _PAGE for told in _told(proc, root, "statm")), default=0)
+
+
 def processor_seconds(proc: int, root: int) -> float:
     """CPU time of a process, all its descendants, and its ended descendants that were waited for."""
     return sum(sum(map(int, told.rpartition(b")")[2].split()[11:15])) for told in _told(proc, root, "stat")) / _TICKS
 
 
 def measured(measure: Callable[[int, int], float], root: int) -> float:
-    """Return a measurement of a process and its descendants: `resident` or `processor_seconds`."""
+    """Return a measurement of a process and its descendants: `resident`, `largest` or `processor_seconds`."""
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return measure(proc, root)

@@ -17,6 +17,8 @@ from verikit.sandbox.foreign import Array, OpaqueValue
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
+OUT_OF_CPU = Failure("timeout", "CPU time")
+"""The error of a run that used up its CPU time."""
 Role = Literal["tests", "program"]
 """A child's side of a conversation: the tests, or the program that they use."""
 
@@ -91,7 +93,8 @@ def result(
     if status == "no_result" and ended["exit"]:
         error = Failure("no result", f"the process ended itself with exit code {ended['exit']}")
     seconds, cpu_s = float(ended["seconds"]), float(ended.get("cpu", 0.0))
-    return RunResult(status, value, stdout, stderr, error, seconds, cpu_s, int(ended["exit"]))
+    peak_mb = float(ended.get("peak", 0)) / 1024
+    return RunResult(status, value, stdout, stderr, error, seconds, cpu_s, int(ended["exit"]), peak_mb=peak_mb)
 
 
 def fetched(record: bytes) -> dict[str, bytes]:
@@ -135,7 +138,7 @@ def _by_signal(number: int, *, cpu_over: bool) -> tuple[Status, Any, Failure]:
     if number == signal.SIGSYS:
         return "violation", None, Failure("violation", "a system call by a forbidden gate")
     if number == signal.SIGXCPU or cpu_over:
-        return "timeout", None, Failure("timeout", "CPU time")
+        return "timeout", None, OUT_OF_CPU
     if number == signal.SIGXFSZ:
         return "disk", None, Failure("disk", "a file larger than the cap")
     name = signal.Signals(number).name if number in signal.valid_signals() and number < 32 else f"signal {number}"

@@ -170,6 +170,7 @@ class Server:
             "exit": os.waitstatus_to_exitcode(status),
             "seconds": time.monotonic() - start,
             "cpu": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss,
             "cpu_over": usage.ru_utime + usage.ru_stime >= order["cpu"],
             "disk_full": full,
         }

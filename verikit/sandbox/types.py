@@ -79,6 +79,8 @@ class RunResult:
     """Exit code of the process, if known; negative for a signal. An exception that left the program is not an exit."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files of `Job.fetch` that exist."""
+    peak_mb: float = 0.0
+    """Peak resident memory of its process in MiB, if known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
     protocols.py  formats of requests and replies: verikit's, and those of OpenRLHF, slime and NeMo-Gym
     nemo_gym.py   NeMo-Gym's requests; gym_paths.py has its paths other than /verify
+    forms.py      requests as multipart/form-data, with the files of workspaces
     app.py        paths, the token, limits on bodies, statuses
     queue.py      micro-batches: samples wait in one bounded queue, and a free worker takes the waiting ones as a batch
     worker.py     the scoring processes, from the server's side; process.py, from the processes' side

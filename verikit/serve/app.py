@@ -9,6 +9,7 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -24,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from verikit.errors import UsageError
 from verikit.platform import tracing
 from verikit.serve import gym_paths
+from verikit.serve.forms import InvalidForm, RequestForm
 from verikit.serve.nemo_gym import UnscoredRollout
 from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
@@ -173,13 +175,16 @@ def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float | None, li
 
     async def answer(request: Request) -> Response:
         try:
-            body = await read_object(request, limits)
-            ticket = _submit(queue, protocol, body)
-            await _complete(ticket, request)
-            rows = [row for row in ticket.rows if row is not None]
+            with _form(request, protocol) as form:
+                body = await read_object(request, limits, form)
+                ticket = _submit(queue, protocol, body, form)
+                await _complete(ticket, request)
+            rows = [form.shown(row) if form else row for row in ticket.rows if row is not None]
             for row in rows:
                 metrics.samples.labels(_status(row)).inc()
             return Response(protocol.reply(body, rows, unscored), media_type="application/json")
+        except OSError as error:
+            return RefusedRequest(503, f"the files of the request can't be stored: {error.strerror}").response()
         except RefusedRequest as refused:
             return refused.response()
         except UnscoredRollout as lost:
@@ -194,36 +199,64 @@ def _status(row: bytes) -> str:
     return "ok" if b'"status":"ok"' in row[:64] else str(json.loads(row)["status"])
 
 
-async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
-    """Read the request's JSON object, and set `request.state.body_bytes` to its length.
+def _form(request: Request, protocol: RewardProtocol) -> RequestForm | nullcontext[None]:
+    """The request's form. None if its body is JSON, as in all protocols other than verikit's own."""
+    content_type = request.headers.get("content-type", "")
+    if not content_type.lower().startswith("multipart/"):
+        return nullcontext()
+    if protocol is not NATIVE or not content_type.lower().startswith("multipart/form-data"):
+        raise RefusedRequest(415, "the body must be JSON", hint=f"POST {NATIVE.path} also takes multipart/form-data")
+    return RequestForm(content_type)
+
+
+async def read_object(request: Request, limits: RequestLimits, form: RequestForm | None = None) -> dict[str, Any]:
+    """Read the request's JSON object, and set `request.state.body_bytes` to the body's length.
+
+    Args:
+        request: The request.
+        limits: Its limits.
+        form: Reads the body, if it is a form. The object is then one of its parts.
 
     Raises:
-        RefusedRequest: The body is too long, too slow, or not a JSON object.
+        RefusedRequest: The body is too long, too slow, no form or not a JSON object.
+    """
+    data = bytearray()
+    await _receive(request, limits, form.write if form else data.extend)
+    try:
+        body = json.loads(form.finish() if form else data)
+    except InvalidForm as error:
+        raise RefusedRequest(400, str(error), hint=error.hint) from None
+    except (ValueError, RecursionError) as error:
+        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is no JSON object")
+    return body
+
+
+async def _receive(request: Request, limits: RequestLimits, sink: Callable[[bytes], object]) -> None:
+    """Read the body in pieces.
+
+    Raises:
+        RefusedRequest: It is too long or too slow.
     """
     too_long = RefusedRequest(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length) > limits.body_bytes:
         raise too_long
-    data = bytearray()
+    size = 0
     try:
         async with asyncio.timeout(limits.body_s):
             async for piece in request.stream():
-                data += piece
-                if len(data) > limits.body_bytes:
+                size += len(piece)
+                if size > limits.body_bytes:
                     raise too_long
+                sink(piece)
     except TimeoutError:
         raise RefusedRequest(408, f"the body took more than {limits.body_s:g} s") from None
-    request.state.body_bytes = len(data)
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RefusedRequest(400, f"the body is no JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise RefusedRequest(400, "the body is no JSON object")
-    return body
+    request.state.body_bytes = size
 
 
-def _submit(queue: Queue, protocol: RewardProtocol, body: dict[str, Any]) -> Ticket:
+def _submit(queue: Queue, protocol: RewardProtocol, body: dict[str, Any], form: RequestForm | None) -> Ticket:
     try:
         samples = protocol.read(body)
     except UsageError as error:
@@ -231,7 +264,7 @@ def _submit(queue: Queue, protocol: RewardProtocol, body: dict[str, Any]) -> Tic
     if len(samples) > queue.max_waiting:
         raise RefusedRequest(413, f"a request has at most {queue.max_waiting} samples", hint="send fewer at a time")
     try:
-        return queue.submit(samples)
+        return queue.submit(form.placed(samples) if form else samples)
     except RecursionError:
         raise RefusedRequest(422, "a sample is nested too deeply") from None
     except Full as full:

@@ -39,6 +39,8 @@ class Limits:
             raise WorkspaceError("limits is an object with mb, total_mb or entries")
         found: dict[str, Any] = {}
         for name, value in told.items():
+            if value is None:  # a table gives every row the names of all rows
+                continue
             if name not in ("mb", "total_mb", "entries"):
                 raise WorkspaceError(f"there is no limit {name!r}", hint="mb, total_mb or entries")
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:

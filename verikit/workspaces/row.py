@@ -70,7 +70,7 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
         return told
     if not isinstance(told, Mapping):
         raise WorkspaceError("a row's workspace is an object", hint='{"before": …, "after": …, "outputs": […]}')
-    told = {key: value for key, value in told.items() if value is not None}
+    told = {key: _plain(value) for key, value in told.items() if value is not None}
     if "trial" in told:
         return _of_trial(told, folder)
     if unknown := next((key for key in told if key not in KEYS), None):
@@ -97,6 +97,11 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
         links=links,
         task=task,
     )
+
+
+def _plain(value: Any) -> Any:
+    """A row's value, as a list if a table made it an array."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _of_trial(told: Mapping[str, Any], folder: str | None) -> Workspace:

@@ -127,13 +127,15 @@ def with_folders(entries: Iterable[FileEntry]) -> Iterator[FileEntry]:
 
 
 def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
-    """The contents of a mapping of names to strings or bytes.
+    """The contents of a mapping of names to strings or bytes. A name with None is no file.
 
     Raises:
         WorkspaceError: It is not such a mapping.
     """
     found = {}
     for name, text in told.items():
+        if text is None:  # a table gives every row the names of all rows
+            continue
         if not isinstance(name, str) or not isinstance(text, str | bytes):
             pair = f"{shown(str(name))} to {type(text).__name__}"
             raise WorkspaceError(f"a workspace in the row must map names to strings, got {pair}")

@@ -12,15 +12,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verikit.artifacts.browser.box import RESIDENT_MB, BrowserBox
+from verikit.artifacts.browser.box import MEMORY_MB, RESIDENT_MB, BrowserBox
 from verikit.errors import AgentFault, WorkspaceError
 
 Answer = dict[str, Any]
 Event = Callable[[str, str, Answer], None]
 """Gets a session, the name of an event, and its data."""
 _MOST_MESSAGE, _MOST_BYTES, _MOST_EVENTS = 48 << 20, 512 << 20, 100_000
-_LOOK_S = 0.5
+_LOOK_S = 0.2
 """Seconds between checks of the browser's memory."""
+_FULL = 0.8
+"""Fraction of a process's memory limit that it uses when it dies of the limit: it also reserves memory."""
 
 
 class Refusal(Exception):
@@ -42,6 +44,7 @@ class BrowserPipe:
         self._buffer = bytearray()
         self._number = self._bytes = self._events = 0
         self._looked = 0.0
+        self._largest = 0
         self._answers: dict[int, Answer] = {}
 
     def send(self, method: str, session: str = "", **parameters: Any) -> int:
@@ -150,6 +153,12 @@ class BrowserPipe:
             self._looked = now
             if self._box.resident_mb() > RESIDENT_MB:
                 raise AgentFault(f"the page takes more than {RESIDENT_MB:,} MiB of memory")
+            self._largest = max(self._largest, self._box.largest_mb())
+
+    @property
+    def was_full(self) -> bool:
+        """Whether one of the browser's processes has come close to its memory limit."""
+        return self._largest >= _FULL * MEMORY_MB
 
     def _left(self, end: float) -> float:
         left = end - time.monotonic()

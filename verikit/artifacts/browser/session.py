@@ -16,7 +16,7 @@ from typing import Any, Literal
 from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser import fonts, scripts, sight, tree
-from verikit.artifacts.browser.box import BrowserBox
+from verikit.artifacts.browser.box import MEMORY_MB, BrowserBox
 from verikit.artifacts.browser.guard import Crash, PageGuard
 from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent, result_of, text_of
 from verikit.artifacts.browser.site import Site, address_of
@@ -117,7 +117,9 @@ class Visit:
             raise self._blamed(path) from None
 
     def _blamed(self, path: str) -> AgentFault | WorkspaceError:
-        """Who caused a crash: the page, if it crashes only with its scripts."""
+        """Who caused a crash: the page, if it takes its process to the memory limit, or crashes only with scripts."""
+        if self._pipe.was_full:
+            return AgentFault(f"the page takes its process to the limit of {MEMORY_MB:,} MiB of memory")
         again = Visit(self._pipe, self._box, self._site, "unscripted", [])
         try:
             again._seen(path, [], lambda page: True, None)

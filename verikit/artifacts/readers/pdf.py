@@ -56,7 +56,10 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
         return _single(document, request["page"], request["at_most"])
     seen, fields, count = [], [], 0
     for index in range(len(document)):
-        page = _Page(document, index, bool(request.get("scan")))
+        try:
+            page = _Page(document, index, bool(request.get("scan")))
+        except pypdfium2.PdfiumError as problem:
+            return {"refused": f"page {index + 1} can't be read: {problem}"}
         seen.append(page.observation())
         fields += page.fields
         count += len(page.letters)

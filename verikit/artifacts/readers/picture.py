@@ -25,7 +25,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
 
     `request` is empty. Alternatively, `{"at_most": PIXELS}` scales only pictures that are larger than that.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         kind = container.signed(blobs[0], "picture")
@@ -37,6 +37,8 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
             return {"format": kind, "frames": getattr(picture, "n_frames", 1), **_pixels(picture, request)}
     except container.BadContainer as problem:
         return {"refused": str(problem)}
+    except UnidentifiedImageError:  # its own text has an address in memory
+        return {"refused": f"the file begins as a {kind} picture and can't be read as one"}
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as problem:
         return {"refused": f"the file can't be read as a picture: {problem}"}
 
