@@ -5,13 +5,11 @@ So a task, its verifier and its rows can be copied to another machine as one fol
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_PYTHON = re.compile(r"[^\s'\"(),*+=\[\]]+\.py(?=:)")
-"""The file of `FILE.py:name` in a spec."""
+from verikit.names.spec import move_files
 
 
 def find_files(config: dict[str, Any], folder: Path) -> None:
@@ -46,7 +44,7 @@ def _found(files: Any, folder: Path) -> Any:
 
 
 def _in_spec(spec: Any, folder: Path) -> Any:
-    return _PYTHON.sub(lambda match: _near(match[0], folder), spec) if isinstance(spec, str) else spec
+    return move_files(spec, lambda file: _near(file, folder)) if isinstance(spec, str) else spec
 
 
 def _near(file: str, folder: Path) -> str:
