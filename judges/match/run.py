@@ -61,9 +61,7 @@ def judge_bouts(
         done, failed = _held(bouts, out)
         fresh, usage = _again(failed, bouts, judge, batch)  # if this raises, a finished run stays as it is
         _reopen(folder, commit, config, files)
-        if fresh:
-            old = enumerate(read_rows(out / VERDICTS))
-            folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
+        _replace(folder, commit, fresh)
         progress(done, usage)
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
@@ -136,6 +134,13 @@ def _again(
         fresh |= {i: to_row(i + 1, bouts[i], comparison) for i, comparison in zip(indices, compared, strict=True)}
         usage = added(usage, *(comparison.usage for comparison in compared))
     return fresh, usage
+
+
+def _replace(folder: Folder, commit: Commit, fresh: Mapping[int, dict[str, Any]]) -> None:
+    """Write fresh rows in place of those with the same index."""
+    if fresh:
+        old = enumerate(read_rows(folder.path / VERDICTS))
+        folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
 
 
 def _compare(judge: Comparer, chunk: Sequence[Bout], *, again: bool = False) -> list[Comparison]:
