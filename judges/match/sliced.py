@@ -47,11 +47,15 @@ def slices(rows: Iterable[Row], bouts: Sequence[Bout], keys: Sequence[str]) -> S
     values = {line: PromptRow("", _values(bouts[row["line"] - 1], keys)) for line, row in verdicts.items()}
     return {
         key: {
-            value: [pair_summary(a, b, several) for (a, b), several in by_models(verdicts[line] for line in lines)]
+            value: _pairs(verdicts[line] for line in lines)
             for value, lines in ids_by_value(values, key).items()
         }
         for key in keys
     }
+
+
+def _pairs(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    return [pair_summary(a, b, several) for (a, b), several in by_models(rows)]
 
 
 def _values(bout: Bout, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
