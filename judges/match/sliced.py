@@ -46,10 +46,7 @@ def slices(rows: Iterable[Row], bouts: Sequence[Bout], keys: Sequence[str]) -> S
     verdicts = {str(row["line"]): row for row in rows}
     values = {line: PromptRow("", _values(bouts[row["line"] - 1], keys)) for line, row in verdicts.items()}
     return {
-        key: {
-            value: _pairs(verdicts[line] for line in lines)
-            for value, lines in ids_by_value(values, key).items()
-        }
+        key: {value: _pairs(verdicts[line] for line in lines) for value, lines in ids_by_value(values, key).items()}
         for key in keys
     }
 
