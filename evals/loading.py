@@ -22,6 +22,7 @@ from verikit.errors import SchemaError, UsageError, nearest
 from verikit.evals import TASKS
 from verikit.evals.data import missing, of_task, window
 from verikit.evals.grade import Graded
+from verikit.evals.nearby import find_files, replace_rows
 from verikit.evals.sources import RowSplit, instructions, unreachable
 from verikit.readers.files import placed
 
@@ -131,6 +132,10 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
         UsageError: The task does not exist, its data can't be read, or it lacks examples or a judge that it needs.
     """
     config = read_task(name, functions=True)
+    if not name.startswith(PREFIX):
+        find_files(config, task_file(name).parent)
+        data = settings.data
+        replace_rows(config, data if isinstance(data, str) else of_task(data or {}, str(config.get("task", name))))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
     config["metadata"] |= {key: date for key in ("since", "until") if (date := getattr(settings, key))}
     repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats

@@ -204,6 +204,23 @@ def test_a_table_that_has_not_the_judge_is_told_and_costs_no_results(command, tm
     assert "cost can't be determined from other.toml" in told
 
 
+@pytest.mark.parametrize("table", [None, "[Spends]\nprompt = 2\nreply = 100\n", "Spends = 2\n", "["])
+def test_a_wrong_table_of_prices_stops_a_run_before_it_spends(tmp_path, monkeypatch, capsys, table):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "prompt": "2+3?", "completion": name}) + "\n")
+    if table is not None:
+        (tmp_path / "prices.toml").write_text(table)
+    monkeypatch.setattr(
+        "sys.argv", ["verikit", "judge", "a.jsonl", "b.jsonl", "-j", "exact", "--prices", "prices.toml"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "prices.toml" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_search_tells_the_time_left_by_its_prompts_and_not_by_its_steps():
     strategy = load_strategy("beam(2, 2, prm=boxed)")
     run = SamplingRun(Tree(), SamplingSettings(n=1), sampler=partial(guided_search, strategy=strategy))

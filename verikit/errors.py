@@ -174,11 +174,12 @@ class AuthError(EngineError):
     engine_wide = True
 
 
-def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
+def raise_if_gone(errors: Sequence[BaseException | None], *, again: bool = False) -> None:
     """Stop a run whose engine is unreachable, before it spends more or stores failures as results.
 
     Args:
         errors: Errors of a batch's requests. None if a request was answered.
+        again: The same requests failed before while others were answered. So they may be the cause themselves.
 
     Raises:
         EngineError: No request of the batch was answered, and no request is the cause: no server, no key, no such
@@ -188,7 +189,7 @@ def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
     gone = [
         error
         for error in errors
-        if isinstance(error, EngineError) and (error.engine_wide or (error.retryable and len(errors) > 1))
+        if isinstance(error, EngineError) and (error.engine_wide or (error.retryable and len(errors) > 1 and not again))
     ]
     if gone and len(gone) == len(errors):
         hint = "This batch was not kept. Run the command again. It resumes where it stopped"

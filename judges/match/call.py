@@ -72,6 +72,7 @@ def judge_answers(
     batch: int = BATCH,
     length_control: bool = False,
     canaries: int = 0,
+    by_key: str | Sequence[str] = (),
     resume: bool = True,
     track: str | Sequence[str] = (),
     quiet: bool = False,
@@ -95,6 +96,7 @@ def judge_answers(
         batch: Comparisons per call of the judge.
         length_control: Also compute win rates at equal lengths. Requires numpy.
         canaries: Number of prompts for ten attacks on the judge.
+        by_key: One key of the rows or several. `summary["slices"]` then has win rates for each of their values.
         resume: Continue the run in `out`. False starts again.
         track: Trackers that also receive the result: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
             `mlflow:EXPERIMENT`.
@@ -121,6 +123,7 @@ def judge_answers(
             canaries=canaries,
             gold=None if gold is None else held.file(gold, "gold.jsonl", not resume),
             names=names,
+            keys=[by_key] if isinstance(by_key, str) else by_key,
         )
         match = MatchSession(files, loaded, spec, settings)
         state = [(0, len(match.bouts))]

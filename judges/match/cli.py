@@ -11,6 +11,7 @@ import click
 
 from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import (
+    by_key_option,
     data_options,
     gold_option,
     limit_option,
@@ -38,7 +39,7 @@ Examples:
 @click.command(
     epilog=EXAMPLES,
     cls=GroupedCommand,
-    usual="--judge --out --gold --map --limit --length-control",
+    usual="--judge --out --by-key --gold --map --limit --length-control",
     purposes={
         "Judge's reliability": "--labels --canaries",
         "AlpacaEval": "--gamed --instructions",
@@ -60,6 +61,7 @@ Examples:
 @click.option("--gamed", metavar="FILE", help="alpaca_eval's df_gamed.csv, for its form of length control.")
 @click.option("--instructions", metavar="FILE", help="AlpacaEval's instructions as a JSON list, to go with --gamed.")
 @click.option("--canaries", type=click.IntRange(0), default=0, metavar="N", help="Try ten attacks on N prompts.")
+@by_key_option
 @prices_option
 @track_option
 @run_options
@@ -77,6 +79,7 @@ def judge(
     gamed: str | None,
     instructions: str | None,
     canaries: int,
+    by_key: tuple[str, ...],
     prices: str | None,
     track: list[TrackerSpec],
     fail_over: float,
@@ -92,7 +95,7 @@ def judge(
     command again to resume an interrupted run and to retry comparisons that failed because of the engine.
     """
     settings = MatchSettings(
-        format_, mapping, labels, limit, batch, length_control, gamed, instructions, canaries, gold=gold
+        format_, mapping, labels, limit, batch, length_control, gamed, instructions, canaries, gold=gold, keys=by_key
     )
     match = MatchSession(files, load(spec), spec, settings)
     folder = Path(out or f"runs/judge-{'-'.join(match.entrants.answers)}"[:200])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.base import unique_names
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.judges.evidence import as_text
 from verikit.judges.pairwise import Pair
 from verikit.readers import read, rows
@@ -29,6 +29,8 @@ from verikit.types import Group, Sample
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
 LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}
 """The preference for the first answer that a pair's `label` means."""
+BAD_ROWS = 10
+"""Bad rows of a file that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Bout:
     pair: Pair
     label: float | None = None
     """The preferred answer, if the file has a label: 1 is the first."""
+    keys: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The other keys of the rows, such as a category. The first model's row has priority."""
 
     @property
     def digest(self) -> str:
@@ -98,8 +102,34 @@ def read_entrants(
     return entrants
 
 
+def judged_bouts(
+    rows: Sequence[Mapping[str, Any]], config: Mapping[str, Any], others: Sequence[str] = ()
+) -> tuple[Sequence[Bout], str]:
+    """Return a run's comparisons with their texts, or none and why they can't be read.
+
+    Args:
+        rows: Rows of verdicts.jsonl.
+        config: The run's configuration.
+        others: Files to try after those that were judged.
+    """
+    problem = "the run does not say where they lay"
+    for files in filter(None, (config.get("input"), others)):
+        try:
+            apart = {"gold": config.get("gold"), "names": config.get("names")}
+            bouts = read_entrants(files, format=config["format"], mapping=config["mapping"], **apart).bouts
+        except UsageError as error:
+            problem = str(error)
+            continue
+        if len(bouts) >= len(rows) and all(bouts[row["line"] - 1].digest == row["digest"] for row in rows):
+            return bouts, ""
+        problem = f"{', '.join(files)} hold other answers than those that were judged"
+    return (), problem
+
+
 def _joined(paths: Sequence[str], names: Sequence[str], reading: Reading) -> Entrants:
-    groups = {name: list(_groups(path, reading)) for name, path in zip(names, paths, strict=True)}
+    bad: list[SchemaError] = []
+    groups = {name: list(_groups(path, reading, bad)) for name, path in zip(names, paths, strict=True)}
+    _check(bad)
     by_id = all(not group.id.startswith("line:") for rows in groups.values() for group in rows)
     tables = {name: _table(rows, by_id, name) for name, rows in groups.items()}
     shared = _in_all(list(tables.values()))
@@ -132,7 +162,8 @@ def _bouts(asked: Group, replies: Mapping[str, Sample]) -> Iterator[Bout]:
     """Every pair of replies to one prompt."""
     gold = "\n".join(accepted(asked.answer)) or None
     for (a, first), (b, second) in combinations(replies.items(), 2):
-        yield Bout(asked.id, a, b, _pair(asked, first, second, gold))
+        keys = {**second.meta, **first.meta}
+        yield Bout(asked.id, a, b, _pair(asked, first, second, gold), keys=keys)
 
 
 def _pair(asked: Group, first: Sample, second: Sample, gold: str | None) -> Pair:
@@ -140,12 +171,25 @@ def _pair(asked: Group, first: Sample, second: Sample, gold: str | None) -> Pair
     return Pair(first.completion, second.completion, asked.prompt, gold, messages, workspaces)
 
 
-def _groups(path: str, reading: Reading) -> Iterator[Group]:
+def _groups(path: str, reading: Reading, bad: list[SchemaError]) -> Iterator[Group]:
+    """The rows of a file. Its first bad rows are added to `bad`."""
+    before = len(bad)
     for item in read(path, format=reading.format, mapping=reading.mapping, gold=reading.gold):
         if isinstance(item, SchemaError):
-            raise item
-        if item.completions:
+            bad.append(item)
+            if len(bad) - before == BAD_ROWS:
+                return
+        elif item.completions:
             yield item
+
+
+def _check(bad: Sequence[SchemaError]) -> None:
+    """Raise for all bad rows together, so that they can be mended in one go."""
+    if len(bad) == 1:
+        raise bad[0]
+    if bad:
+        told = "\n".join(with_hint(str(error), error.hint) for error in bad)
+        raise UsageError(f"{len(bad)} rows can't be read:\n{told}", hint="Mend or delete these rows.")
 
 
 def _table(rows: Sequence[Group], by_id: bool, name: str) -> dict[str, Group]:
@@ -172,7 +216,7 @@ def _pairs(path: str, reading: Reading) -> Entrants:
         if not all(isinstance(row.get(side), str) for side in sides):
             raise SchemaError(f"text not found under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
         pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
-        bout = Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping))
+        bout = Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping), row)
         entrants.bouts.append(bout)
         for side in sides:
             entrants.answers[side][bout.id] = row[side]
@@ -213,12 +257,15 @@ def _prompt(row: JsonRow, mapping: Mapping[str, str], path: str, line: int) -> s
 
 def _candidates(path: str, reading: Reading) -> Entrants:
     entrants = Entrants([], {})
-    for group in _groups(path, reading):
+    bad: list[SchemaError] = []
+    for group in _groups(path, reading, bad):
         gold = "\n".join(accepted(group.answer)) or None
         samples = group.samples()
         names = [f"completion_{i + 1}" for i in range(len(group.completions))]
         for name, text in zip(names, group.completions, strict=True):
             entrants.answers.setdefault(name, {})[group.id] = text
         for i, j in combinations(range(len(names)), 2):
-            entrants.bouts.append(Bout(group.id, names[i], names[j], _pair(group, samples[i], samples[j], gold)))
+            pair = _pair(group, samples[i], samples[j], gold)
+            entrants.bouts.append(Bout(group.id, names[i], names[j], pair, keys=group.meta))
+    _check(bad)
     return entrants

@@ -9,18 +9,22 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.judges.bias import Judged, bias
 from verikit.judges.evidence import as_text
-from verikit.judges.match.entrants import Bout, read_entrants
+from verikit.judges.match.entrants import Bout, judged_bouts
 from verikit.judges.match.rows import from_row
 from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
 from verikit.judges.match.show import BIAS, shown_kappa, warnings
+from verikit.judges.match.sliced import slices_of, told
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
-from verikit.report.model import UNSCORED, Chart, Metric, Options, Run, SampleItem, Series, Table, Text
+from verikit.report.model import UNSCORED, Cell, Chart, Metric, Options, Run, SampleItem, Series, Table, Text
+from verikit.report.slice_tables import ROWS
 from verikit.scoring.rows import read_rows
 from verikit.stats import mean_interval
 
 Row = Mapping[str, Any]
+Sliced = Mapping[str, Sequence[tuple[str, Row]]]
+"""By key: its values, each with a pair's summary."""
 FAIR = 0.5
 LEAST = 10
 """Minimum comparisons in a bin of length differences."""
@@ -47,7 +51,9 @@ def collect(run: Path, options: Options) -> Run:
     judged = list(map(from_row, rows))
     page.metrics = list(_metrics(summary))
     page.charts = list(_charts(summary, judged))
-    page.tables = list(_tables(summary))
+    sliced = dict(told(slices_of(run, summary, config, options)))
+    page.charts += _sliced_charts(sliced)
+    page.tables = [*_sliced_tables(sliced), *_tables(summary)]
     bouts = _bouts(run, rows, config, options, page.notices)
     every = spread(len(rows), options.samples)
     if every > 1:
@@ -118,14 +124,32 @@ def _by_length(judged: Sequence[Judged]) -> Chart | None:
     return Chart("length", title, x, "preference", series, percent=True, reference=FAIR)
 
 
+def _sliced_charts(sliced: Sliced) -> Iterator[Chart]:
+    """A picture for each key, if there are two models. More have too many rows."""
+    for key, values in sliced.items():
+        if len({(pair["a"], pair["b"]) for _, pair in values}) == 1:
+            of = f"{values[0][1]['a']} against {values[0][1]['b']}"
+            rates = [estimate(value, pair["win_rate"]) for value, pair in values[:ROWS] if "win_rate" in pair]
+            yield from forest(f"win_rates_{key}", f"{of} by {key}", "win rate", rates, FAIR)
+
+
+def _sliced_tables(sliced: Sliced) -> Iterator[Table]:
+    for key, values in sliced.items():
+        rows = [[value, *_pair(pair)] for value, pair in values]
+        yield Table(f"By {key}", [key, *_PAIR], rows, "95 % intervals over comparisons", more=len(rows) > ROWS)
+
+
+_PAIR = ["win rate of", "against", "comparisons", "win rate", "wins", "ties", "losses", "no verdict"]
+
+
+def _pair(pair: Row) -> list[Cell]:
+    rate = estimate("", pair["win_rate"]) if "win_rate" in pair else None
+    counts = [pair.get(name) for name in ("wins", "ties", "losses")]
+    return [pair["a"], pair["b"], pair["n"], rate, *counts, pair["unjudged"]]
+
+
 def _tables(summary: Row) -> Iterator[Table]:
-    columns = ["win rate of", "against", "comparisons", "win rate", "wins", "ties", "losses", "no verdict"]
-    rows = []
-    for pair in summary["pairs"]:
-        rate = estimate("", pair["win_rate"]) if "win_rate" in pair else None
-        counts = [pair.get(name) for name in ("wins", "ties", "losses")]
-        rows.append([pair["a"], pair["b"], pair["n"], rate, *counts, pair["unjudged"]])
-    yield Table("Pairs", columns, rows)
+    yield Table("Pairs", _PAIR, list(map(_pair, summary["pairs"])))
     columns = ["model", "answers", "mean length", "distinct", "most common text", "verdict-like"]
     rows = []
     for name, model in summary["models"].items():
@@ -146,17 +170,9 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
     Raises:
         UsageError: The files that the caller passed are not the judged files.
     """
-    problem = "the run does not say where they lay"
-    for files in filter(None, (config.get("input"), options.data)):
-        try:
-            apart = {"gold": config.get("gold"), "names": config.get("names")}
-            bouts = read_entrants(files, format=config["format"], mapping=config["mapping"], **apart).bouts
-        except UsageError as error:
-            problem = str(error)
-            continue
-        if len(bouts) >= len(rows) and all(bouts[row["line"] - 1].digest == row["digest"] for row in rows):
-            return bouts
-        problem = f"{', '.join(files)} hold other answers than those that were judged"
+    bouts, problem = judged_bouts(rows, config, options.data)
+    if bouts:
+        return bouts
     hint = "give the files that were judged with --data"
     if options.data:
         raise UsageError(f"{run}: {problem}", hint=hint)

@@ -57,9 +57,11 @@ def judge_bouts(
     with Folder(out, (VERDICTS,)) as folder:
         if not restart:
             verify(out)
-        commit = _begin(folder, dict(config), files, restart)
+        commit = _begin(folder, config, restart)
         done, failed = _held(bouts, out)
-        usage = _again(failed, bouts, judge, batch, folder, commit) if failed else {}
+        fresh, usage = _again(failed, bouts, judge, batch)  # if this raises, a finished run stays as it is
+        _reopen(folder, commit, config, files)
+        _replace(folder, commit, fresh)
         progress(done, usage)
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
@@ -73,7 +75,7 @@ def judge_bouts(
         folder.finish()
 
 
-def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart: bool) -> Commit:
+def _begin(folder: Folder, config: Mapping[str, Any], restart: bool) -> Commit:
     """Open a folder. Its config may change while it has no verdicts.
 
     Raises:
@@ -83,11 +85,15 @@ def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart
         folder.clear()
     commit = folder.recover()
     if folder.size(VERDICTS):
-        check_same(folder.read_json(CONFIG), config, folder.path)
+        check_same(folder.read_json(CONFIG), dict(config), folder.path)
+    return commit
+
+
+def _reopen(folder: Folder, commit: Commit, config: Mapping[str, Any], files: Sequence[str]) -> None:
+    """Mark the run as unfinished until its summary is written again."""
     folder.unseal(commit)
     folder.delete(SUMMARY)
-    folder.write_json(CONFIG, config | {"input": list(files)})
-    return commit
+    folder.write_json(CONFIG, {**config, "input": list(files)})
 
 
 def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
@@ -112,23 +118,32 @@ def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
 
 
 def _again(
-    failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
-) -> dict[str, float]:
-    """Judge the failed bouts again, replace their verdicts, and return the usage."""
+    failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int
+) -> tuple[dict[int, dict[str, Any]], dict[str, float]]:
+    """Judge the failed bouts again, and return their rows by index, and the usage.
+
+    Raises:
+        EngineError: The engine is unreachable.
+    """
     fresh: dict[int, dict[str, Any]] = {}
     usage: dict[str, float] = {}
     for start in range(0, len(failed), batch):
         indices = failed[start : start + batch]
         chunk = [bouts[i] for i in indices]
-        compared = _compare(judge, chunk)
+        compared = _compare(judge, chunk, again=True)
         fresh |= {i: to_row(i + 1, bouts[i], comparison) for i, comparison in zip(indices, compared, strict=True)}
         usage = added(usage, *(comparison.usage for comparison in compared))
-    old = enumerate(read_rows(folder.path / VERDICTS))
-    folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
-    return usage
+    return fresh, usage
 
 
-def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
+def _replace(folder: Folder, commit: Commit, fresh: Mapping[int, dict[str, Any]]) -> None:
+    """Write fresh rows in place of those with the same index."""
+    if fresh:
+        old = enumerate(read_rows(folder.path / VERDICTS))
+        folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
+
+
+def _compare(judge: Comparer, chunk: Sequence[Bout], *, again: bool = False) -> list[Comparison]:
     """Compare one batch.
 
     Raises:
@@ -136,7 +151,7 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
     """
     compared = judge.compare([bout.pair for bout in chunk])
     asked = [bout.pair.first != bout.pair.second for bout in chunk]
-    raise_if_gone([comparison.error for comparison, live in zip(compared, asked, strict=True) if live])
+    raise_if_gone([comparison.error for comparison, live in zip(compared, asked, strict=True) if live], again=again)
     return compared
 
 

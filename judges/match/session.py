@@ -16,6 +16,7 @@ from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, Entrants, read_entrants
 from verikit.judges.match.labels import labelled, read_labels
 from verikit.judges.match.run import BATCH, CONFIG, SUMMARY, VERDICTS, judge_bouts
+from verikit.judges.match.sliced import check_keys, slices
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.rates.length_control import Gamed
 from verikit.judges.tournament import comparer
@@ -50,6 +51,8 @@ class MatchSettings:
     """A file of gold answers that are stored apart from the answers."""
     names: Sequence[str] | None = None
     """The models' names, if they differ from the files' names."""
+    keys: Sequence[str] = ()
+    """Keys of the rows to slice the win rates by."""
 
 
 class MatchSession:
@@ -72,6 +75,7 @@ class MatchSession:
         if settings.labels is not None:
             bouts = labelled(bouts, read_labels(settings.labels, pairs=True))
         self.bouts: list[Bout] = bouts[: settings.limit]
+        check_keys(self.bouts, settings.keys)
 
     def run(self, folder: Path, *, restart: bool = False, progress: Progress = lambda done, of, usage: None) -> Any:
         """Judge the remaining comparisons, write the summary and return it.
@@ -106,6 +110,8 @@ class MatchSession:
             control=self._control,
             looks_like_verdict=_own_form(self.judge),
         )
+        if self.settings.keys:
+            summary["slices"] = slices(read_rows(folder / VERDICTS), self.bouts, self.settings.keys)
         if attacked := self.bouts[: self.settings.canaries]:
             rates = canary_win_rates(comparer(self.judge), attacked)
             summary["canaries"] = {name: rate and rate.as_row() for name, rate in rates.items()}

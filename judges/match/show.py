@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from verikit.judges.asking.contradicted import CONTRADICTED
+from verikit.judges.match.sliced import told
 from verikit.platform.terminal import printable, table
+from verikit.scoring.show import SLICES
 
 BIAS = {
     "consistency": "same verdict in both orders",
@@ -26,6 +28,8 @@ def show(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in ("judged", "unread", "failed") if summary[name])
     yield f"{summary['comparisons']:,} comparisons: {counts}"
     yield from _win_rates(summary["pairs"])
+    for key, values in told(summary.get("slices", {})):
+        yield from _by_value(key, values)
     for name, text in BIAS.items():
         if summary["bias"][name] is not None:
             yield f"  {_percent(summary['bias'][name])} % {text}"
@@ -60,19 +64,34 @@ def warnings(summary: Mapping[str, Any]) -> list[str]:
     return found
 
 
+_PAIR = ["win rate of", "against", "%", "win", "tie", "loss"]
+
+
 def _win_rates(pairs: list[Mapping[str, Any]]) -> Iterator[str]:
-    header = ["win rate of", "against", "%", "win", "tie", "loss"]
     controlled = any("length_controlled" in pair for pair in pairs)
     rows = []
     for pair in pairs:
-        row = [printable(pair["a"]), printable(pair["b"]), "-", "-", "-", "-"]
-        if "win_rate" in pair:
-            row[2:] = [_interval(pair["win_rate"]), *(f"{pair[name]:,}" for name in ("wins", "ties", "losses"))]
+        row = _pair(pair)
         if controlled:
             found = pair.get("length_controlled")
             row.append(f"{_percent(found['value'])} ({found['form']})" if found else "-")
         rows.append(row)
-    yield from ("  " + line for line in table([*header, "length-controlled"] if controlled else header, rows))
+    yield from ("  " + line for line in table([*_PAIR, "length-controlled"] if controlled else _PAIR, rows))
+
+
+def _pair(pair: Mapping[str, Any]) -> list[str]:
+    row = [printable(pair["a"]), printable(pair["b"]), "-", "-", "-", "-"]
+    if "win_rate" in pair:
+        row[2:] = [_interval(pair["win_rate"]), *(f"{pair[name]:,}" for name in ("wins", "ties", "losses"))]
+    return row
+
+
+def _by_value(key: str, values: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """A table of a key's values, at most `SLICES` lines."""
+    rows = [[printable(value), *_pair(pair), f"{pair['unjudged']:,}"] for value, pair in values[:SLICES]]
+    yield from ("  " + line for line in table([printable(key), *_PAIR, "no verdict"], rows))
+    if len(values) > SLICES:
+        yield "  " + click.style(f"and {len(values) - SLICES:,} more, in summary.json", dim=True)
 
 
 def _ratings(ratings: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -57,9 +57,7 @@ def summarize(
         contradicted += sum(map(_contradicted, row["orders"]))
         kept.append(_without_replies(row))
     rows = kept
-    by_pair: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        by_pair[row["a"], row["b"]].append(row)
+    by_pair = by_models(rows)
     summary: dict[str, Any] = {
         "comparisons": len(rows),
         "judged": sum(row["preference"] is not None for row in rows),
@@ -67,7 +65,7 @@ def summarize(
         "failed": sum(row.get("error") == "failed" for row in rows),
         CONTRADICTED: contradicted,
         "bias": asdict(bias(map(from_row, rows))),
-        "pairs": [_pair(a, b, some, control) for (a, b), some in by_pair.items()],
+        "pairs": [pair_summary(a, b, some, control) for (a, b), some in by_pair],
         "models": {name: _model(texts, looks_like_verdict) for name, texts in answers.items()},
     }
     games = [Game(row["a"], row["b"], row["preference"], row["id"]) for row in rows if row["preference"] is not None]
@@ -94,7 +92,16 @@ def _without_replies(row: Row) -> Row:
     return {**row, "orders": [{**order, "reply": ""} for order in row["orders"]]}
 
 
-def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) -> dict[str, Any]:
+def by_models(rows: Iterable[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
+    """Group rows by their two models."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["a"], row["b"]].append(row)
+    return list(found.items())
+
+
+def pair_summary(a: str, b: str, rows: Sequence[Row], control: LengthControl | None = None) -> dict[str, Any]:
+    """Summarise the verdicts on two models: win rate with interval, counts, bias."""
     preferences = [row["preference"] for row in rows]
     known = [preference for preference in preferences if preference is not None]
     found: dict[str, Any] = {"a": a, "b": b, "n": len(known), "unjudged": len(rows) - len(known)}

@@ -55,7 +55,11 @@ def test_a_spec_in_a_file_is_found_from_another_folder(tmp_path, monkeypatch):
     (tmp_path / "style.py").write_text("def brief(sample):\n    return float(len(sample.completion) < 9)\n")
     (tmp_path / "specs.toml").write_text('[verifiers]\ngood = "0.5*answer + 0.5*length(max=9)"\n')
     monkeypatch.chdir(tmp_path)
-    texts = [shim("verl", "style.py:brief"), shim("verl", "specs.toml#good")]
+    within = "0.1*specs.toml#good + 0.1*style.py:brief + 0.8*answer"
+    texts = [
+        shim("verl", spec)
+        for spec in ("style.py:brief", "specs.toml#good", within, "style.py:brief + 0.0*style.py:brief")
+    ]
     os.chdir("/")
     for number, text in enumerate(texts):
         (tmp_path / f"shim{number}.py").write_text(text)

@@ -65,6 +65,8 @@ def test_the_parts_of_a_composed_reward_get_curves_of_their_own():
     assert caller(reward, ["", ""], ["\\boxed{2}", "2"], answer=["2", "2"]) == [pytest.approx(1.0), pytest.approx(0.9)]
     assert caller.metrics["good/answer"] == 1.0
     assert caller.metrics["good/boxed"] == 0.5
+    assert "answer: equal" in caller.columns["good_reason"][1]
+    assert "boxed: no closed box" in caller.columns["good_reason"][1]
 
 
 def test_a_reward_keeps_its_name_over_pickling_and_says_whether_it_is_awaited():

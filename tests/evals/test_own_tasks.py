@@ -133,3 +133,48 @@ def test_a_task_file_that_lacks_something_is_a_usage_error_that_names_it(text, p
 def test_a_name_that_can_be_no_task_is_a_usage_error(name):
     with pytest.raises(UsageError, match=r"not found|not a task's"):
         read_task(name)
+
+
+OWN = """\
+from verikit import Sample, verifier
+
+
+@verifier
+def near(sample: Sample) -> float:
+    return float(abs(float(sample.completion) - float(sample.answer)) < 2)
+"""
+
+
+def test_a_custom_verifier_receives_one_answer_as_a_string_and_need_not_report_answers(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    rows = [{"question": str(i), "answer": str(i)} for i in range(4)]
+    data, file = write(tmp_path / "rows.jsonl", rows), tmp_path / "mine.yaml"
+    task = TASK.format(data=data, question="question").replace("acc: answer", f"acc: '{tmp_path}/own.py:near'")
+    file.write_text(task)
+    results = run_tasks([str(file)], "scripted", EngineLM(Scripted(lambda _: "2")), Settings(), tmp_path / "run")
+    found = results["tasks"]["mine"]
+    assert (found["metrics"]["acc"]["value"], found["unscored"], found["unparsed"]) == (0.75, {}, 0)
+
+
+def test_a_task_its_verifier_and_its_rows_can_be_copied_as_one_folder(tmp_path, monkeypatch):
+    (tmp_path / "task").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "task/own.py").write_text(OWN)
+    write(tmp_path / "task/rows.jsonl", [{"question": str(i), "answer": str(i)} for i in range(4)])
+    task = TASK.format(data="rows.jsonl", question="question").replace(
+        "acc: answer", "acc: '0.5*own.py:near + 0.5*exact'"
+    )
+    (tmp_path / "task/mine.yaml").write_text(task)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    def accuracy(settings, out):
+        results = run_tasks(
+            ["../task/mine.yaml"], "scripted", EngineLM(Scripted(lambda _: "2")), settings, tmp_path / out
+        )
+        return results["tasks"]["mine"]["metrics"]["acc"]["value"]
+
+    assert accuracy(Settings(), "a") == 0.5
+    write(tmp_path / "elsewhere/other.jsonl", [{"question": "2", "answer": "2"}])
+    assert accuracy(Settings(data="other.jsonl"), "b") == 1.0
+    assert accuracy(Settings(data={"mine": "other.jsonl"}), "c") == 1.0
+    assert accuracy(Settings(data={"verikit_gsm8k": "other.jsonl"}), "d") == 0.5

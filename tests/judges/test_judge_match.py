@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from tests.judges.scripted import Scripted, better, data, shown
 from verikit.cli import cli
-from verikit.engines.errors import Unreachable
+from verikit.engines.errors import ServerFailed, Unreachable
 from verikit.errors import ContextOverflow, EngineError, EngineTimeout, UsageError
 from verikit.judges import Pairwise, Pointwise
 from verikit.judges.bias import bias
@@ -14,6 +14,7 @@ from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, read_entrants
 from verikit.judges.match.rows import from_row, to_row
 from verikit.judges.match.run import VERDICTS, judge_bouts
+from verikit.judges.match.session import MatchSession, MatchSettings
 from verikit.judges.match.show import show
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.pairwise import Pair
@@ -107,6 +108,25 @@ def test_a_continued_run_asks_only_for_what_is_missing(tmp_path):
     again = Scripted(fair)
     run(tmp_path, again)
     assert again.calls == []
+
+
+def test_a_finished_run_stays_readable_when_its_failed_comparisons_fail_again(tmp_path):
+    rows = [{"id": i, "prompt": f"p{i}", "completion": "poison" if i in (3, 4) else f"x{i}"} for i in range(20)]
+    a, b = write(tmp_path / "a.jsonl", rows), write(tmp_path / "b.jsonl", [row | {"completion": "y"} for row in rows])
+    broken = ServerFailed("HTTP 500")
+
+    def run_with(failure):
+        judge = Pairwise(Scripted(lambda request: failure if "poison" in str(request.prompt) else "[[A]]"))
+        session = MatchSession([a, b], judge, "scripted", MatchSettings())
+        return session.run(tmp_path / "out")
+
+    first = run_with(broken)
+    assert (first["judged"], first["failed"]) == (18, 2)
+    assert run_with(broken) == first
+    with pytest.raises(Unreachable):
+        run_with(Unreachable("refused"))
+    assert json.loads((tmp_path / "out/summary.json").read_bytes()) == first
+    assert run_with("[[A]]")["failed"] == 0
 
 
 def test_unreadable_replies_are_kept_as_they_are_and_counted(tmp_path):
@@ -257,6 +277,17 @@ def test_files_that_do_not_join_are_refused(tmp_path):
         read_entrants([a, b])
     with pytest.raises(UsageError, match="two rows for the prompt"):
         read_entrants([a, twice])
+
+
+def test_bad_rows_of_all_files_are_named_together(tmp_path):
+    good = {"id": 1, "prompt": "p", "completion": "x"}
+    a = write(tmp_path / "a.jsonl", [good, {"id": 2, "prompt": "p", "completion": None}])
+    b = write(tmp_path / "b.jsonl", [good] + [{"id": i, "prompt": "p"} for i in range(2, 60)])
+    with pytest.raises(UsageError) as caught:
+        read_entrants([a, b])
+    named = str(caught.value).splitlines()
+    assert named[1].startswith(f"{a}:2: field 'completion': 'completion' is null")
+    assert [line.partition(": ")[0] for line in named[2:]] == [f"{b}:{line}" for line in range(2, 12)]
 
 
 def test_a_gullible_judge_is_found_out_by_the_canaries():

@@ -21,11 +21,11 @@ def judged(verikit, tmp_path):
 def test_a_run_is_shown_in_the_terminal_as_its_command_showed_it(judged, verikit, capsys):
     assert verikit("report", judged) == 0
     assert "win rate of" in capsys.readouterr().out
-    assert verikit("report", judged, "--by-key", "category") == 2
-    assert "no rows to slice by a key" in capsys.readouterr().err
+    assert verikit("report", judged, "--by-key", "categories") == 2
+    assert "key 'categories' not found in any row" in capsys.readouterr().err
 
 
-def test_a_judge_run_among_others_has_no_slices_and_stops_none(judged, verikit, capsys, tmp_path):
+def test_a_judge_run_without_a_key_stops_no_other_run(judged, verikit, capsys, tmp_path):
     (tmp_path / "runs").mkdir()
     judged.rename(tmp_path / "runs/judged")
     verikit("score", EXAMPLES / "candidates.jsonl", "--by", "answer", "-o", "runs/scored", "-q")
@@ -33,7 +33,64 @@ def test_a_judge_run_among_others_has_no_slices_and_stops_none(judged, verikit, 
     assert verikit("report", tmp_path / "runs", "--by-key", "id") == 0
     told = capsys.readouterr()
     assert "ex01" in told.out
-    assert "no rows to slice by a key" in told.err
+    assert "key 'id' not found in any row" in told.err
+
+
+JUDGE = "from verikit import verifier\n\n\n@verifier\ndef longer(sample):\n    return len(sample.completion) / 100\n"
+
+
+@pytest.fixture
+def by_category(verikit, tmp_path):
+    (tmp_path / "judge.py").write_text(JUDGE)
+    rows = [{"id": i, "prompt": f"{i}?", "category": "easy" if i % 3 else "hard"} for i in range(30)]
+    del rows[0]["category"]
+    write(tmp_path / "a.jsonl", [row | {"completion": "x" * (9 if i % 3 else 1)} for i, row in enumerate(rows)])
+    for row in rows[15:]:
+        row.pop("category")  # the other file has it
+    write(tmp_path / "b.jsonl", [row | {"completion": "x" * 5} for row in rows])
+    assert not verikit(
+        "judge", "a.jsonl", "b.jsonl", "-j", "judge.py:longer", "-o", "run", "-q", "--by-key", "category"
+    )
+    return tmp_path / "run"
+
+
+def test_win_rates_by_category_are_over_the_comparisons_of_each(by_category, verikit, capsys):
+    capsys.readouterr()
+    slices = json.loads((by_category / "summary.json").read_bytes())["slices"]["category"]
+    assert {value: (pair["n"], pair["win_rate"]["value"]) for value, (pair,) in slices.items()} == {
+        "easy": (20, 1.0),
+        "hard": (9, 0.0),
+        "(none)": (1, 0.0),
+    }
+    assert verikit("report", by_category) == 0
+    assert "hard" in capsys.readouterr().out
+    run = shown(by_category)["runs"][0]
+    assert [row[:4] for row in table(run, "By category")["rows"]] == [
+        ["easy", "a", "b", 20],
+        ["hard", "a", "b", 9],
+        ["(none)", "a", "b", 1],
+    ]
+    assert [entry["name"] for entry in chart(run, "win_rates_category")["series"]] == ["easy", "hard", "(none)"]
+
+
+def test_a_finished_judge_run_is_sliced_by_another_key_of_its_files(by_category, verikit, capsys, tmp_path):
+    assert verikit("report", by_category, "--by-key", "prompt_length") == 2
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    write(tmp_path / "a.jsonl", [row | {"team": ["red", "blue"] if row["id"] else "red"} for row in rows])
+    capsys.readouterr()
+    assert verikit("report", by_category, "--by-key", "team", "--json") == 0
+    (summary,) = json.loads(capsys.readouterr().out).values()
+    assert {value: pair["n"] for value, (pair,) in summary["slices"]["team"].items()} == {"red": 30, "blue": 29}
+    write(tmp_path / "a.jsonl", [row | {"completion": "other", "team": "red"} for row in rows])
+    assert verikit("report", by_category, "--by-key", "team") == 2
+    assert "other answers than those that were judged" in capsys.readouterr().err
+
+
+def test_an_unknown_key_stops_a_judge_run_before_it_spends(by_category, verikit, capsys, tmp_path):
+    command = ("judge", "a.jsonl", "b.jsonl", "-j", "judge.py:longer", "-o", "new", "--by-key", "categry")
+    assert verikit(*command) == 2
+    assert "did you mean category" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_win_rate_and_bias_are_those_of_the_summary_with_intervals(judged):
@@ -89,9 +146,7 @@ def test_other_answers_than_the_judged_are_not_shown(judged, tmp_path):
 
 
 def test_labels_and_length_are_held_against_the_judge(verikit, tmp_path):
-    (tmp_path / "judge.py").write_text(
-        "from verikit import verifier\n\n\n@verifier\ndef longer(sample):\n    return len(sample.completion) / 100\n"
-    )
+    (tmp_path / "judge.py").write_text(JUDGE)
     rows = [
         {"id": f"{i}", "instruction": f"{i}?", "output_1": "x" * (i % 7 + 1), "output_2": "y" * (i % 5 + 2), "label": 1}
         for i in range(60)

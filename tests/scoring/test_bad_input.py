@@ -16,6 +16,7 @@ BAD = {
     "a list": (b"[1, 2]", "", "a row is a JSON object"),
     "no prompt": ({"completions": ["1"]}, "prompt", "prompt not found"),
     "no completions key": ({"prompt": "?"}, "completions", "completions not found"),
+    "a null reply": ({"prompt": "?", "completion": None}, "completion", "'completion' is null (give it a value"),
     "prompt of a wrong type": ({"prompt": 5, "completions": ["1"]}, "prompt", "a prompt must be a string"),
     "completion of a wrong type": (
         {"prompt": "?", "completions": ["1", 2]},

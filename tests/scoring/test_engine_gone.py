@@ -60,6 +60,29 @@ def test_a_run_stops_where_its_engine_is_gone_and_goes_on_to_the_same_bytes(file
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_rows_that_always_fail_do_not_stop_a_retry(tmp_path):
+    rows = [{"id": n, "prompt": "p", "completion": "poison" if n in (3, 4) else "x"} for n in range(9)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = ScoringPlan(verifier=f"{__file__}:Poisoned")
+    first = score_file(tmp_path / "in.jsonl", plan, tmp_path / "out")
+    assert first["unscored"] == 2
+    assert score_file(tmp_path / "in.jsonl", plan, tmp_path / "out", retry_errors=True) == first
+
+
+@dataclass(frozen=True)
+class Poisoned(Verifier):
+    """Asks an engine that always fails for one text."""
+
+    name = "poisoned"
+    batch = 8
+
+    def score_batch(self, samples):
+        """Score, or fail as a judge does."""
+        error = EngineTimeout("too late")
+        lost = Score.error(str(error), cause=error)
+        return [lost if sample.completion == "poison" else Score(1.0, usage={"calls": 1}) for sample in samples]
+
+
 OK, DOWN, LATE = Score(1.0), Unreachable("down"), EngineTimeout("late")
 
 

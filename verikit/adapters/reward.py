@@ -130,6 +130,11 @@ class Reward:
         found = {name: score.parts.get(name) for name in self.parts}
         return {f"part/{name}": None if part is None else part.value for name, part in found.items()}
 
+    def reason(self, score: Score) -> str:
+        """The reason of a score, and of a sum also the reasons of its parts."""
+        told = "; ".join(f"{name}: {part.reason}" for name, part in score.parts.items() if part.reason)
+        return f"{score.reason}: {told}" if told and score.scored else score.reason
+
     def details(self, score: Score) -> dict[str, Any]:
         """Status, reason and answer of a score, and the value and reason of each part, as JSON."""
         parts = {name: {"value": part.value, "reason": part.reason} for name, part in score.parts.items()}

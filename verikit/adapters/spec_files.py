@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verikit.names.spec import move_files
+
 
 def split_file(spec: str) -> tuple[Path, str] | None:
     """Return the file that a spec starts with, and the rest with its `:` or `#`. None if there is no such file."""
@@ -14,6 +16,7 @@ def split_file(spec: str) -> tuple[Path, str] | None:
 
 
 def absolute(spec: str) -> str:
-    """Return a spec that works from any folder: a file that it starts with gets its full path."""
+    """Return a spec that works from any folder: its files get their full paths."""
     named = split_file(spec)
-    return spec if named is None else f"{named[0].resolve()}{named[1]}"
+    start, rest = ("", spec) if named is None else (str(named[0].resolve()), named[1])
+    return start + move_files(rest, lambda file: str(Path(file).resolve()))

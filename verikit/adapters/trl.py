@@ -112,9 +112,8 @@ class TRLReward(Reward):
     ) -> None:
         """Add reasons to the completions table, and the means of the parts and the unscored fraction to the metrics."""
         if log_extra is not None:
-            log_extra(
-                f"{self.__name__}_reason", [f"{s.status}: {s.reason}" if not s.scored else s.reason for s in scores]
-            )
+            reasons = [self.reason(s) if s.scored else f"{s.status}: {s.reason}" for s in scores]
+            log_extra(f"{self.__name__}_reason", reasons)
         if log_metric is not None and scores:
             log_metric(f"{self.__name__}/unscored", sum(not score.scored for score in scores) / len(scores))
             for name, values in _values_of_parts(scores).items():

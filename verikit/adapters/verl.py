@@ -85,7 +85,7 @@ class VerlReward(NumberReward):
 
     def columns(self, score: Score, value: float) -> dict[str, float | str | None]:
         """The same keys for every sample: verl collects them as columns."""
-        told = {"pred": score.answer or "", "reason": score.reason}
+        told = {"pred": score.answer or "", "reason": self.reason(score)}
         return {"score": value, "scored": float(score.scored), **told, **self.part_values(score)}
 
 

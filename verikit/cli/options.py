@@ -11,7 +11,7 @@ import click
 
 from verikit.errors import ConfigError, UsageError, with_hint
 from verikit.platform.terminal import pass_or_fail, printable, spending
-from verikit.sampling.prices import prices_in
+from verikit.sampling.prices import check_prices, prices_in
 
 if TYPE_CHECKING:
     from verikit.tracking.spec import TrackerSpec
@@ -106,7 +106,13 @@ def gold_option(command: Command) -> Command:
 def prices_option(command: Command) -> Command:
     """Add `--prices FILE`; `spent` obeys it."""
     text = "Table of prices per million tokens by model. See docs/sample.md."
-    return click.option("--prices", metavar="FILE", envvar=PRICES, help=text)(command)
+    return click.option("--prices", metavar="FILE", envvar=PRICES, callback=_checked_prices, help=text)(command)
+
+
+def _checked_prices(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value:
+        check_prices(value)
+    return value
 
 
 def track_option(command: Command) -> Command:

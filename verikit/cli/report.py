@@ -19,9 +19,8 @@ from verikit.report import SAMPLES, Options
 from verikit.report import report as page
 from verikit.report.compare import SideBySide, collect_all
 from verikit.report.export import TABLES, files, text
-from verikit.report.kinds import inspect_logs, kind_of, read_json, runs_in
+from verikit.report.kinds import inspect_logs, kind_of, read_json, runs_in, slices_of
 from verikit.report.model import Run
-from verikit.report.score import slices_of
 from verikit.scoring.show import show
 from verikit.scoring.sums import verify
 

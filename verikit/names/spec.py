@@ -25,7 +25,7 @@ import sys
 import threading
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,19 @@ def _named_within(text: str) -> tuple[str, dict[str, str]]:
         return name
 
     return _WITHIN.sub(named, text), found
+
+
+def move_files(spec: str, move: Callable[[str], str]) -> str:
+    """Return an expression with other paths of the Python and TOML files that it names. `move` maps old to new."""
+
+    def moved(match: re.Match[str]) -> str:
+        file, mark, name = re.split("([:#])", f"{match['named'] or ''}:", maxsplit=1)
+        if not file.endswith((".py", ".toml")):
+            return match[0]
+        found = move(file) + mark + name.removesuffix(":")
+        return found if _WITHIN.fullmatch(found) else match[0]  # an expression has no paths with spaces
+
+    return _WITHIN.sub(moved, spec)
 
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:

@@ -166,11 +166,19 @@ class Layout:
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
         for field in ("completions", "prompt"):
             if missing[field]:
+                self._check_null(field, row)
                 raise SchemaError(f"{field} not found. {_keys(row)}", field=field, hint=_map_hint(row, missing))
         if self._first and answer and "answer" not in self._mapping and (likely := _likely(row, "answer")):
             self._notes.append(f"no gold answers are read; {likely!r} looks like one: --map answer={likely}")
         self._first = False
         self._unsure = bool(self._mapping)
+
+    def _check_null(self, field: str, row: JsonRow) -> None:
+        """Raise if a missing field's key is in the row, but its value is null."""
+        for name in ("completions", "completion") if field == "completions" else (field,):
+            if found := locate(row, self._paths[FIELDS.index(name)]):
+                key, hint = ".".join(found[0]), "give it a value ('' is an empty string), or delete the row"
+                raise SchemaError(f"{key!r} is null", field=name, hint=hint)
 
 
 def _candidates(several: Any, lone: Any) -> tuple[list[str], list[fields.Own]]:

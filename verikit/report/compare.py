@@ -14,7 +14,7 @@ from verikit.report.difference_text import verdict
 from verikit.report.differences import RunDifference, check_drawn_alike, compare_all, read_outcomes
 from verikit.report.headline import DifferingQuestion, flips, pictures, sentences, worst
 from verikit.report.items import fit, mark_differences
-from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
+from verikit.report.kinds import KINDS, SLICED, Unfinished, collect, runs_in
 from verikit.report.leaderboard import leaderboard
 from verikit.report.model import Cell, Chart, Options, Run, Series, Table
 from verikit.report.page import render
@@ -24,6 +24,7 @@ from verikit.stats.paired import Outcomes, holm
 
 COMPARABLE = {kind.name for kind in KINDS if kind.outcomes}
 """Kinds whose runs have a value for each question."""
+WITH_KEYS = {kind.name for kind in KINDS if kind.rows or kind.slices}
 
 
 class SideBySide(NamedTuple):
@@ -83,10 +84,8 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
     collected, left_out = _collected(paths, options)
     if not collected:
         raise UsageError(f"finished runs not found in {', '.join(map(str, paths))}", hint="run their commands again")
-    if options.keys and not any(run.kind in COMPARABLE for _, run in collected):
-        raise UsageError(
-            "rows of these runs can't be sliced by a key", hint=f"use runs of {' or '.join(sorted(COMPARABLE))}"
-        )
+    if options.keys and not any(run.kind in WITH_KEYS for _, run in collected):
+        raise UsageError("rows of these runs can't be sliced by a key", hint=f"give runs of {SLICED}")
     runs = _named_apart(collected)
     if len(runs) > 1:
         _fold_lengths(runs)

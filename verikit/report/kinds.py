@@ -34,6 +34,8 @@ class RunKind(NamedTuple):
     """The same of (run) -> names and contents of logs for inspect. A kind without can't be written as such."""
     rows: str = ""
     """The same of (run, keys, files) -> rows by task and id: questions, and the rows' values of keys."""
+    slices: str = ""
+    """The same of (run, summary, config, options) -> results by key and value, for summary.json."""
 
 
 KINDS = (
@@ -43,8 +45,14 @@ KINDS = (
         "verikit.report.score:collect",
         "verikit.scoring.outcomes:outcomes",
         rows="verikit.scoring.slices:rows",
+        slices="verikit.report.score:slices_of",
     ),
-    RunKind("judge", "verdicts.jsonl", "verikit.judges.match.page:collect"),
+    RunKind(
+        "judge",
+        "verdicts.jsonl",
+        "verikit.judges.match.page:collect",
+        slices="verikit.judges.match.sliced:slices_of",
+    ),
     RunKind(
         "eval",
         "results.json",
@@ -57,6 +65,9 @@ KINDS = (
     RunKind("audit", "findings.jsonl", "verikit.audit.page:collect"),
     RunKind("env audit", "env-audit.json", "verikit.env.audit.collect:collect"),
 )
+
+SLICED = " or ".join(f"`verikit {kind.name}`" for kind in KINDS if kind.slices or kind.rows)
+"""Kinds whose rows have keys to slice by."""
 
 
 def runs_in(path: Path) -> list[Path]:
@@ -81,6 +92,19 @@ def inspect_logs(run: Path, archives: bool = False) -> Iterator[tuple[str, bytes
         yield from getattr(import_module(module), attribute)(run, archives)
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
+
+
+def slices_of(run: Path, summary: Any, config: Any, options: Options) -> Any:
+    """Return a run's results by key and value, for the keys that it was made with and those of the options.
+
+    Raises:
+        UsageError: Runs of its kind have no slices in the summary, or no row has a key.
+    """
+    kind = kind_of(run)
+    if kind is None or not kind.slices:
+        raise UsageError(f"{run} has no rows to slice by a key", hint=f"give runs of {SLICED}")
+    module, _, attribute = kind.slices.partition(":")
+    return getattr(import_module(module), attribute)(run, summary, config, options)
 
 
 def kind_of(run: Path) -> RunKind | None:

@@ -175,10 +175,8 @@ def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Optio
     """Return a run's slices by the keys it was scored with and by the keys of the options.
 
     Raises:
-        UsageError: It is not a score run, or see `collect`.
+        UsageError: See `collect`.
     """
-    if "verifier" not in config:
-        raise UsageError(f"{run} has no rows to slice by a key", hint="give runs of `verikit score`")
     return _slices(run, summary, options.keys, plan_of(config), _source(run, config, options, []))
 
 

@@ -75,6 +75,16 @@ def prices_in(path: str | Path, spec: str) -> ModelPrices:
     return _prices(table[names[0]], path, names[0])
 
 
+def check_prices(path: str | Path) -> None:
+    """Check a whole table, before a run spends anything.
+
+    Raises:
+        ConfigError: It can't be read, or a model's prices are wrong.
+    """
+    for name, entry in _table(Path(path)).items():
+        _prices(entry, path, name)
+
+
 def _table(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text("utf-8")
@@ -88,7 +98,9 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 def _prices(entry: Any, path: str | Path, name: str) -> ModelPrices:
     if not isinstance(entry, Mapping) or not {"prompt", "completion"} <= entry.keys() <= {*KEYS}:
-        raise ConfigError(f"{path}: {name} has prompt and completion, for a million tokens, and may have batch")
+        got = f"the keys {', '.join(entry)}" if isinstance(entry, Mapping) else f"{entry!r:.80}"
+        hint = f"[{name}] needs prompt and completion, each a price per million tokens. It may have batch"
+        raise ConfigError(f"{path}: {name} must have prompt and completion, got {got}", hint=hint)
     for key, value in entry.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
             raise ConfigError(f"{path}: {name}: {key} must be a number >= 0, got {value!r}")

@@ -31,6 +31,8 @@ class Chunk:
     """Parses the raw rows."""
     places: Places = field(default_factory=Places)
     """File and line of each row."""
+    again: bool = False
+    """Whether the rows were scored before, and failed."""
 
     @property
     def last_line(self) -> int:
@@ -95,15 +97,15 @@ class Scorer:
                 result.ids.append((item.id, line))
             elif isinstance(item, SchemaError):
                 errors.append(item)
-        self._score(groups, dead, result)
+        self._score(groups, dead, result, chunk.again)
         result.written[ERRORS] = b"".join(to_line(error_row(error, chunk.places)) for error in errors)
         for _ in errors:
             result.tally.bad_row()
         return result
 
-    def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: ChunkResult) -> None:
+    def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: ChunkResult, again: bool) -> None:
         samples = [sample for _, group in groups for sample in group.samples()]
-        truth, ranking = self._scores(samples, dead)
+        truth, ranking = self._scores(samples, dead, again)
         scores, selections, start = [], [], 0
         for line, group in groups:
             end = start + len(group.completions)
@@ -122,14 +124,14 @@ class Scorer:
         result.written[SCORES] = b"".join(scores)
         result.written[SELECTED] = b"".join(selections)
 
-    def _scores(self, samples: Sequence[Sample], dead: str) -> tuple[list[Score], list[Score] | None]:
+    def _scores(self, samples: Sequence[Sample], dead: str, again: bool) -> tuple[list[Score], list[Score] | None]:
         if dead:
             failed = [Score.error(dead)] * len(samples)
             return failed, failed if self.by is not None else None
         truth = _scored(self.verifier, samples)
-        check_engines(truth)
+        check_engines(truth, again=again)
         ranking = None if self.by is None else _scored(self.by, samples)
-        check_engines(ranking or ())
+        check_engines(ranking or (), again=again)
         return truth, ranking
 
     def _select(
@@ -158,8 +160,10 @@ def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     return [score if _fit(score) else _fitted(score) for score in verifier.score(samples)]
 
 
-def check_engines(scores: Sequence[Score]) -> None:
+def check_engines(scores: Sequence[Score], *, again: bool = False) -> None:
     """Stop if an engine is unreachable: none of the requests by a verifier, or by one of its parts, was answered.
+
+    If the same samples failed before (`again`), they may be the cause themselves.
 
     Raises:
         EngineError: It is unreachable. Do not store these scores.
@@ -175,7 +179,7 @@ def check_engines(scores: Sequence[Score]) -> None:
         below += [((*path, name), part) for name, part in score.parts.items()]
         below += [((*path, "steps"), step) for step in score.steps]
     for errors in asked.values():
-        raise_if_gone(errors)
+        raise_if_gone(errors, again=again)
 
 
 def _fit(score: Score) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import groupby
 from os import PathLike, fspath
@@ -265,7 +265,7 @@ def _retry(
     source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, progress: Progress
 ) -> Commit:
     """Rescore the rows that have an unscored candidate. An interrupt keeps the results so far."""
-    chunks = source.chosen(_failed(folder.path))
+    chunks = (replace(chunk, again=True) for chunk in source.chosen(_failed(folder.path)))
     with (
         Folder(folder.path / RETRY, (SELECTED, SCORES)) as spool,
         closing(score_chunks(chunks, scorer, jobs, progress.in_flight)) as results,
