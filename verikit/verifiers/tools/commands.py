@@ -74,6 +74,7 @@ class Shell(Programs):
             self._cwd = here
             return
         if words[0].known and (ran := self._own_program(words[0], told, depth)) is not None:
+            yield Effect("runs", words[0].text, told=told, words=words)
             yield from ran
             return
         program = program_name(words[0])
@@ -101,6 +102,9 @@ class Shell(Programs):
             yield from self._nested(program, arguments, command, told, depth)
         elif program == "cd" or program == "pushd":
             self._enter(arguments)
+        elif program in (".", "source") and arguments:
+            yield self._effect("reads", arguments[0], told)
+            yield from self._run(arguments[0], told, depth, here=True)
         else:
             yield from self._program(program, arguments, command, told)
 
@@ -133,8 +137,8 @@ class Shell(Programs):
             return iter((Effect("opaque", told=texts),))
         return None
 
-    def _run(self, file: Word, told: str, depth: int) -> Iterator[Effect]:
-        """A script file: its effects, if the agent wrote it."""
+    def _run(self, file: Word, told: str, depth: int, *, here: bool = False) -> Iterator[Effect]:
+        """A script file: its effects, if the agent wrote it. `here`: in this shell, whose folder it may change."""
         path = self._session.placed(file.text, self._cwd or "")
         text = self._session.texts.get(path)
         if path not in self._session.texts and path not in self._session.edited:
@@ -144,9 +148,9 @@ class Shell(Programs):
         elif depth > MAX_NESTED:
             yield Effect("hides", told=told)
         else:
-            here = self._cwd
+            before = self._cwd
             yield from self.script(parsed(text), text, depth + 1)
-            self._cwd = here
+            self._cwd = self._cwd if here else before
 
     def _find(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
         """`find`, which lists unless it is to run, write or delete something."""

@@ -57,11 +57,7 @@ _PYTEST_READS = frozenset(
 _PYTEST_SHORT = re.compile(r"-[qvxsl]*[kmnWr]|-[qvxsl]+$")
 _EDITORS = frozenset("ed ex vi vim nvim emacs nano".split())
 _MAKES = frozenset("make gmake just ninja".split())
-_UNPACKS = frozenset("tar bsdtar unzip 7z 7za cpio pax unar unrar".split())
-_LISTS = frozenset(
-    ("-t", "--list", "-l", "-tf", "-tvf", "-tzf", "-c", "--create", "-cf", "-czf", "-cvf", "-cvzf", "-cjf", "-p")
-)
-"""Options of archivers that unpack nothing."""
+_ARCHIVERS = frozenset("unzip 7z 7za cpio pax unar unrar".split())
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
 """Programs whose first word is not a path."""
 
@@ -116,11 +112,11 @@ class Programs:
         if program in special:
             yield from special[program]()
         elif program in ("alias", "trap"):
-            yield Effect("opaque", told="\n".join(word.text for word in arguments))
+            yield self._opaque("\n".join(word.text for word in arguments))
         elif program in _WRITES or edits:
             yield from self._writer(program, paths, command, told)
             if edits and sed_acts(program, text := "\n".join(word.text for word in paths[:1])):
-                yield Effect("opaque", told=text)
+                yield self._opaque(text)
         elif program in _READS:
             yield from self._reader(program, arguments, told)
         elif program not in _HARMLESS:
@@ -135,12 +131,12 @@ class Programs:
             yield effect
         spoken = [word.text for word in arguments if program in _EDITORS or set(word.text) & set(" \n!")]
         if spoken or command.given:
-            yield Effect("opaque", told="\n".join([*spoken, command.given or ""]))
+            yield self._opaque("\n".join([*spoken, command.given or ""]))
         if program in _EDITORS and command.piped:
             yield Effect("hides", told=told)
         if program in _MAKES:
             yield from self._made(arguments, told)
-        if program in _UNPACKS and not _LISTS & {word.text for word in arguments}:
+        if _unpacks(program, [word.text for word in arguments]):
             yield self._effect("writes", _unpacked(arguments), told)
 
     def _made(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
@@ -157,8 +153,14 @@ class Programs:
         """The effect of a text that the agent wrote and that is not followed."""
         if path in self._session.texts:
             text = self._session.texts[path]
-            return Effect("hides", told=told) if text is None else Effect("opaque", told=text)
-        return Effect("opaque", told=self._session.edited.get(path, ""))
+            return Effect("hides", told=told) if text is None else self._opaque(text)
+        return self._opaque(self._session.edited.get(path, ""))
+
+    def _opaque(self, text: str) -> Effect:
+        """The effect of code that is not followed. Its relative paths start in the shell's folder."""
+        if self._cwd is None:
+            return Effect("hides", told=text[:100])
+        return Effect("opaque", told=f"{text}\n{self._cwd}" if self._cwd not in ("", ".") else text)
 
     def _own_code(self, file: Word, told: str) -> Iterator[Effect]:
         """A program in another language, if the agent wrote it."""
@@ -179,7 +181,7 @@ class Programs:
         yield from (self._effect("writes", word, told) for word in written(program, arguments))
         text = "\n".join(word.text for word in arguments)
         if awk_acts(program, text) or sed_acts(program, text):
-            yield Effect("opaque", told=text)
+            yield self._opaque(text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A copy, which reads its sources, or a move, which takes them away."""
@@ -279,7 +281,7 @@ class Programs:
         if edits is not None:
             yield from (self._effect("writes", word, told) for word in edits)
         if code is not None:
-            yield Effect("opaque", told=code) if code else Effect("hides", told=told)
+            yield self._opaque(code) if code else Effect("hides", told=told)
             return
         file, others = run_file(arguments, command)
         if file is not None:
@@ -305,6 +307,14 @@ class Programs:
 def _patched(command: SimpleCommand, told: str) -> Effect:
     """The effect of a patch, which is followed only by the names in it."""
     return Effect("writes", known=False, told=told) if command.given is None else Effect("opaque", told=command.given)
+
+
+def _unpacks(program: str, words: Sequence[str]) -> bool:
+    """Whether an archiver unpacks files into a folder."""
+    if program in ("tar", "bsdtar"):
+        modes = [word for at, word in enumerate(words) if at == 0 or (word[:1] == "-" and word[1:2] != "-")]
+        return any("x" in mode for mode in modes) or bool({"--extract", "--get"} & set(words))
+    return program in _ARCHIVERS and not {"-l", "-t", "-p", "a", "l"} & set(words)
 
 
 def _unpacked(arguments: Sequence[Word]) -> Word:

@@ -38,8 +38,10 @@ class Session:
 
     def copy(self, *, keeps: bool, enters: bool) -> Session:
         """The same state in another reading."""
-        dicts = {"texts": dict(self.texts), "edited": dict(self.edited), "links": dict(self.links)}
-        return replace(self, keeps=keeps, enters=enters, named=set(self.named), **dicts)
+        return replace(
+            self, keeps=keeps, enters=enters, texts=dict(self.texts), edited=dict(self.edited), named=set(self.named),
+            links=dict(self.links),
+        )  # fmt: skip
 
     def placed(self, path: str, cwd: str) -> str:
         """A path relative to the root, behind the agent's links; absolute if it is outside."""
@@ -62,9 +64,10 @@ class Session:
 
     def copied(self, source: str, target: str) -> None:
         """Note that the agent copied a file, if it wrote it."""
-        for known in (self.texts, self.edited):
-            if source in known:
-                known[target] = known[source]  # type: ignore[index]
+        if source in self.texts:
+            self.texts[target] = self.texts[source]
+        if source in self.edited:
+            self.edited[target] = self.edited[source]
 
     def all_texts(self) -> str:
         """All that the agent wrote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
@@ -15,7 +16,7 @@ from verikit.verifiers.tools.session import Session
 _EDITS = tuple("write edit create replace insert append delete remove save patch move rename".split())
 _LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")
 _SHELL_TOOLS = ("bash", "shell", "terminal", "execute", "exec", "run", "command", "cmd")
-_CODE_TOOLS = ("python", "jupyter", "repl", "notebook", "javascript")
+_CODE_TOOLS = frozenset("python python3 ipython jupyter repl notebook javascript node".split())
 _COMMAND_KEYS = ("command", "cmd", "script", "commands", "keystrokes", "code", "input")
 _FOLDER_KEYS = tuple("cwd workdir working_dir working_directory workingdirectory".split())
 _PATH_KEYS = tuple("path file filename file_path filepath target source destination dest src dir".split())
@@ -57,7 +58,7 @@ def effects_of(call: ToolCall, session: Session) -> Iterator[Effect]:
     name = call.name.lower()
     scripts = {key: call.arguments[key] for key in _COMMAND_KEYS if key in call.arguments}
     paths = [value for key in _PATH_KEYS if isinstance(value := call.arguments.get(key), str)]
-    if scripts and any(word in name for word in _CODE_TOOLS):
+    if scripts and not paths and _CODE_TOOLS & set(re.split(r"[^a-z0-9]+", name)):
         yield Effect("opaque", told="\n".join(map(_text, scripts.values())))
     elif any(word in name for word in _SHELL_TOOLS) and scripts and not paths:
         yield from _in_folder(call.arguments, scripts, session)
