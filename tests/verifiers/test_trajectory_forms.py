@@ -6,7 +6,7 @@ import verikit
 from tests.growth import check_linear
 from tests.verifiers.command_forms import HARMLESS, WHOLE, forms
 from tests.verifiers.test_trajectory_paths import bash, call, score
-from verikit.verifiers.tools.session import MAX_TEXT, Session
+from verikit.verifiers.tools.session import MAX_TEXT, AgentSession
 from verikit.verifiers.tools.watch import StepRules
 
 NEVER = verikit.trajectory("none", never_writes=["tests/**"])
@@ -95,7 +95,7 @@ def test_scripts_that_run_themselves_end():
 
 
 def test_long_texts_are_not_kept():
-    session = Session("/workspace")
+    session = AgentSession("/workspace")
     session.wrote("a.sh", "x" * (MAX_TEXT + 1))
     assert session.texts["a.sh"] is None
 

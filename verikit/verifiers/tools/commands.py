@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from verikit.verifiers.tools.effects import Effect, Programs
+from verikit.verifiers.tools.effects import Effect, ProgramEffects
 from verikit.verifiers.tools.folders import Folders
 from verikit.verifiers.tools.interpreters import is_shell, output_of
 from verikit.verifiers.tools.programs import (
@@ -19,22 +19,22 @@ from verikit.verifiers.tools.programs import (
     values_of,
     xargs_words,
 )
-from verikit.verifiers.tools.session import Session
+from verikit.verifiers.tools.session import AgentSession
 from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
 
 MAX_NESTED = 8
 SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 
 
-def shell_effects(text: str, root: str | Session) -> Iterator[Effect]:
+def shell_effects(text: str, root: str | AgentSession) -> Iterator[Effect]:
     """The effects of a script. A session remembers what lasts."""
-    session = Session(root) if isinstance(root, str) else root
+    session = AgentSession(root) if isinstance(root, str) else root
     shell = Shell(session)
     yield from shell.script(parsed(text), text, 0)
     shell.end()
 
 
-class Shell(Programs):
+class Shell(ProgramEffects):
     """Goes through the commands of a script, and tracks the folder they run in."""
 
     def end(self) -> None:

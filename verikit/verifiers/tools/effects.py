@@ -29,7 +29,7 @@ from verikit.verifiers.tools.programs import (
     values_of,
     written,
 )
-from verikit.verifiers.tools.session import Session
+from verikit.verifiers.tools.session import AgentSession
 from verikit.verifiers.tools.shell import SimpleCommand, Word
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
@@ -59,7 +59,7 @@ _EDITORS = frozenset("ed ex vi vim nvim emacs nano".split())
 _MAKES = frozenset("make gmake just ninja".split())
 _ARCHIVERS = frozenset("unzip 7z 7za cpio pax unar unrar".split())
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
-"""Programs whose first word is not a path."""
+"""ProgramEffects whose first word is not a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class Effect:
     """The program that runs, with its arguments."""
 
 
-class Programs:
+class ProgramEffects:
     """The effects of programs by their kinds, in the folder of a shell."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AgentSession) -> None:
         self._session = session
         self._cwd: str | None = session.cwd
 
@@ -124,8 +124,15 @@ class Programs:
 
     def _unknown(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program that may do anything to the paths among its arguments and in the values of its options."""
-        values = values_of([word for word in arguments if word.text.startswith("-")])
-        for word in [*(word for word in arguments if not word.text.startswith("-")), *values]:
+        yield from self._spoken(program, arguments, command, told)
+        if program in _MAKES:
+            yield from self._made(arguments, told)
+        if _unpacks(program, [word.text for word in arguments]):
+            yield self._effect("writes", _unpacked(arguments), told)
+
+    def _spoken(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+        """The paths and the commands in the words and the input of an unknown program."""
+        for word in _operands(arguments):
             effect = self._effect("names", word, told)
             self._session.named.add(effect.path)
             yield effect
@@ -134,15 +141,10 @@ class Programs:
             yield self._opaque("\n".join([*spoken, command.given or ""]))
         if program in _EDITORS and command.piped:
             yield Effect("hides", told=told)
-        if program in _MAKES:
-            yield from self._made(arguments, told)
-        if _unpacks(program, [word.text for word in arguments]):
-            yield self._effect("writes", _unpacked(arguments), told)
 
     def _made(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """The recipes of `make`, if the agent wrote them."""
-        given = [*values_of([word for word in arguments if word.text.startswith("-")]), *arguments]
-        folders = ["", *(word.text for word in given)]
+        folders = ["", *(word.text for word in _operands(arguments))]
         for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", ""):
             for folder in folders:
                 path = self._session.placed(posixpath.join(folder, name), self._cwd or "")
@@ -189,14 +191,10 @@ class Programs:
         paths = target_last(program, arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
         yield from self._into(paths, told)
-        flags = {word.text for word in arguments if word.text.startswith("-")}
-        linked = program == "ln" or (
-            program == "cp" and any("l" in one or "s" in one for one in flags if one[:2] != "--")
-        )
         for source in paths[:-1]:
-            self._joined(source, paths[-1], linked=linked, soft=program == "ln" and any("s" in one for one in flags))
+            self._joined(source, paths[-1], _link_kind(program, arguments))
 
-    def _joined(self, source: Word, target: Word, *, linked: bool, soft: bool) -> None:
+    def _joined(self, source: Word, target: Word, link: str) -> None:
         """Note that a path is a copy of another one, or a link to it."""
         if not (source.known and target.known) or self._cwd is None:
             return
@@ -204,10 +202,10 @@ class Programs:
         inside = posixpath.join(target.text, name)
         for place in (inside,) if target.text.endswith(("/", ".")) else (inside, target.text):
             path, folder = self._session.placed(place, self._cwd), self._cwd
-            if linked and soft:
+            if link == "soft":
                 folder = posixpath.join(folder, posixpath.dirname(place))
             found = self._session.placed(source.text, folder)
-            if not linked:
+            if not link:
                 self._session.copied(found, path)
             elif path not in (found, "."):
                 self._session.links[path] = found
@@ -260,6 +258,10 @@ class Programs:
                 self._cwd = None
             elif value.text.startswith("alias.") or not value.known:
                 yield Effect("hides", told=told)
+        yield from self._git_action(words, command, told)
+        self._cwd = here
+
+    def _git_action(self, words: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         found = git_effect(words)
         if found.history:
             yield Effect("reads", ".git/history", told=told)
@@ -270,7 +272,6 @@ class Programs:
             yield _patched(command, told) if patch else Effect("writes", known=False, told=told)
         if found.alias:
             yield Effect("hides", told=told)
-        self._cwd = here
 
     def _interpreter(
         self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str
@@ -302,6 +303,20 @@ class Programs:
         if text or word.known:
             path = self._session.placed(text, "" if absolute else self._cwd or "")
         return Effect(does, path, word.known, word.pattern, told=told)
+
+
+def _operands(arguments: Sequence[Word]) -> list[Word]:
+    """The words that are no options, and the values of options."""
+    options = [word for word in arguments if word.text.startswith("-")]
+    return [*(word for word in arguments if not word.text.startswith("-")), *values_of(options)]
+
+
+def _link_kind(program: str, arguments: Sequence[Word]) -> str:
+    """Whether a copy makes `soft` or `hard` links; "" if it copies."""
+    letters = "".join(word.text for word in arguments if word.text.startswith("-") and word.text[1:2] != "-")
+    if program == "ln":
+        return "soft" if "s" in letters else "hard"
+    return "hard" if program == "cp" and set("ls") & set(letters) else ""
 
 
 def _patched(command: SimpleCommand, told: str) -> Effect:

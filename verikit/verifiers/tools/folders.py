@@ -34,14 +34,10 @@ class Folders:
         command = commands[at]
         words = [word.text for word in command.words]
         self._strict |= words[:1] == ["set"] and any(one[:1] == "-" and "e" in one for one in words[1:])
-        if cwd != here:
-            if command.piped or command.ended in ("|", "|&", "&"):
-                return here
-            if not self.enters and not self._strict and not _guarded(commands, at):
-                if command.ended not in _IN_CHAIN:
-                    return here
-                self._back.append(here)
-                return cwd
+        if cwd != here and (command.piped or command.ended in ("|", "|&", "&")):
+            return here
+        if cwd != here and not self.enters and not self._strict and not _guarded(commands, at):
+            self._back.append(here)
         if self._back and command.ended not in _IN_CHAIN:
             cwd = self._back[0]
             self._back.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from verikit.verifiers.tools.shell import Word
 
@@ -32,6 +33,12 @@ _KEEPS = {
     "restore": lambda flags: bool(flags & {"--staged", "-S"}) and not flags & {"--worktree", "-W"},
 }
 """Whether options keep an action from changing the working tree."""
+_CREATES = frozenset(("-b", "-B", "-c", "-C", "--orphan"))
+_UNKNOWN = frozenset(
+    """am apply bisect checkout-index cherry-pick clean merge pull read-tree rebase reset revert sparse-checkout stash
+    submodule switch update""".split()
+)
+"""Actions that change files which they do not name."""
 _NAMED = frozenset("checkout restore rm mv".split())
 
 
@@ -51,43 +58,43 @@ class GitEffect:
 
 def git_effect(words: Sequence[Word]) -> GitEffect:
     """The effect of `git`'s words from its action on."""
-    if not words:
-        return GitEffect()
-    action, flags = words[0].text, {word.text for word in words[1:] if word.text.startswith("-")}
-    if not words[0].known:
+    action = words[0].text if words else "status"
+    flags = {word.text for word in words[1:] if word.text.startswith("-")}
+    if words and not words[0].known:
         return GitEffect(alias=True)
+    if action in _HARMLESS or (action in _KEEPS and _KEEPS[action](flags)):
+        return GitEffect()
     if action in _LOOKS:
         paths = [word for word in words[1:] if not word.text.startswith("-")]
         return GitEffect(paths, _outputs(words), history=True, unknown=action == "format-patch" and not _outputs(words))
-    if action in _HARMLESS:
-        return GitEffect()
-    if action in _KEEPS and _KEEPS[action](flags):
-        return GitEffect()
-    if action == "stash":
-        looks = [word.text for word in words[1:2]] in (["list"], ["show"], ["drop"], ["clear"])
-        return GitEffect(unknown=not looks)
-    if action in ("checkout", "switch") and flags & {"-b", "-B", "-c", "-C", "--orphan"}:
+    return _changes(action, words, flags)
+
+
+def _changes(action: str, words: Sequence[Word], flags: set[str]) -> GitEffect:
+    """The effect of an action that may change files."""
+    if action in ("checkout", "switch") and flags & _CREATES:
         return GitEffect(unknown=len(words) > 3)  # it starts at another commit
     if action in _NAMED:
         return _named(action, words)
-    if action in ("clone", "worktree", "submodule"):
-        return GitEffect(writes=list(words[-1:]), unknown=action == "submodule")
-    known = """am apply bisect checkout-index cherry-pick clean merge pull read-tree rebase reset revert sparse-checkout
-        switch update""".split()
-    return GitEffect(unknown=action in known, alias=action not in known)
+    if action in ("clone", "worktree"):
+        return GitEffect(writes=list(words[-1:]))
+    return GitEffect(unknown=action in _UNKNOWN and not _is_look(words), alias=action not in _UNKNOWN)
+
+
+def _is_look(words: Sequence[Word]) -> bool:
+    """Whether `stash` only shows or drops what is stored."""
+    return [word.text for word in words[:2]] in [["stash", one] for one in ("list", "show", "drop", "clear")]
 
 
 def _named(action: str, words: Sequence[Word]) -> GitEffect:
     """An action on the paths that it names. A single word of `checkout` may be a branch."""
-    paths, skip, after = list[Word](), False, False
-    for word in words[1:]:
-        after = after or word.text == "--"
-        is_option = word.text.startswith("-") and word.text != "-"
-        if not is_option and not skip:
-            paths.append(word)
-        skip = is_option and word.text in _VALUES
+    paths = [
+        word for before, word in pairwise(words)
+        if not word.text.startswith("-") and before.text not in _VALUES
+    ]  # fmt: skip
+    after = any(word.text == "--" for word in words)
     branch = action == "checkout" and not after and len(paths) <= 1 and not any(map(_is_file, paths))
-    return GitEffect(writes=paths, unknown=branch or not paths or any("pathspec" in word.text for word in words))
+    return GitEffect(writes=paths, unknown=branch or not paths)
 
 
 def _is_file(word: Word) -> bool:

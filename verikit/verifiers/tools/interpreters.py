@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
+from itertools import takewhile
 
 from verikit.verifiers.tools.shell import SimpleCommand, Word
 
@@ -11,7 +13,7 @@ INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".s
 _CODE = re.compile(r"-[bBdEiIOPqsSuvx]*c|-[0-9aFilnpsSwWx.]*[eErp]$|--eval|--print|--expression")
 """Letters of Python that take no value, then its `-c`; the `-e` of other languages; `-r` of PHP."""
 _SHELL_START = re.compile(r"#!\s*\S*/(?:env\s+)?(?:ba|z|da|k|a)?sh\b")
-_MORE = "-0lnpaFiw"
+_CODE_WORDS = frozenset(("-c", "-e", "-r", "-p", "eval"))
 
 
 def code_of(program: str, arguments: Sequence[Word], command: SimpleCommand) -> str | None:
@@ -19,21 +21,28 @@ def code_of(program: str, arguments: Sequence[Word], command: SimpleCommand) -> 
 
     None if it runs a file.
     """
-    options = []
-    for word in arguments:
-        if not word.text.startswith("-") or (word.text == "-m" and program == "python"):
-            break
-        options.append(word.text)
-    in_arguments = any(_CODE.match(option) for option in options) or any(
-        word.text in ("-c", "-e", "-r", "-p", "eval") for word in arguments
-    )
-    file = any(sign == "<" for sign, _ in command.redirects) and command.given is None
-    if not in_arguments and (file or (arguments and "-" not in options)):
+    options = list(takewhile(partial(_is_option, program), (word.text for word in arguments)))
+    in_arguments = any(map(_CODE.match, options)) or bool(_CODE_WORDS & {word.text for word in arguments})
+    if not in_arguments and (_has_file(command) or (arguments and "-" not in options)):
         return None
-    filled_in = any("$file" in word.text and not word.known for word in arguments)
-    if filled_in or (command.given is None and command.piped and not in_arguments):
+    piped = command.given is None and command.piped and not in_arguments
+    if piped or _filled_in(arguments):
         return ""
     return "\n".join([*(word.text for word in arguments), command.given or ""])
+
+
+def _is_option(program: str, text: str) -> bool:
+    return text.startswith("-") and not (text == "-m" and program == "python")
+
+
+def _filled_in(arguments: Sequence[Word]) -> bool:
+    """Whether `find` or `xargs` fills in a path."""
+    return any("$file" in word.text and not word.known for word in arguments)
+
+
+def _has_file(command: SimpleCommand) -> bool:
+    """Whether the standard input is a file."""
+    return command.given is None and any(sign == "<" for sign, _ in command.redirects)
 
 
 def edits_in_place(program: str, arguments: Sequence[Word]) -> list[Word] | None:

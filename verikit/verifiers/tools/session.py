@@ -15,7 +15,7 @@ _MOST_LINKS = 8  # that are followed one after the other
 
 
 @dataclass(slots=True)
-class Session:
+class AgentSession:
     """The state of an agent's machine as far as its calls show it, in one reading."""
 
     root: str
@@ -36,7 +36,7 @@ class Session:
     links: dict[str, str] = field(default_factory=dict)
     """Links that the agent made, with their targets."""
 
-    def copy(self, *, keeps: bool, enters: bool) -> Session:
+    def copy(self, *, keeps: bool, enters: bool) -> AgentSession:
         """The same state in another reading."""
         return replace(
             self, keeps=keeps, enters=enters, texts=dict(self.texts), edited=dict(self.edited), named=set(self.named),

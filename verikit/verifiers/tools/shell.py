@@ -183,15 +183,20 @@ class _Reader:
         if self._is_pattern(command, sign):
             return SimpleCommand()
         taken = self._end(command)
-        if sign == "(" and len(self._within) < MAX_SUBSHELLS_DEEP:
-            self._within = (*self._within, self._script.opened())
-        elif sign == "(":
-            self._script.problems.append("many subshells")
-        elif sign == ")":
-            self._within = self._within[:-1]
+        if sign in ("(", ")"):
+            self._subshell(sign)
         if sign == "\n":
             self._here_documents()
         return SimpleCommand(piped=sign in ("|", "|&"), lead=[] if taken else command.lead)
+
+    def _subshell(self, sign: str) -> None:
+        """A subshell begins or ends."""
+        if sign == ")":
+            self._within = self._within[:-1]
+        elif len(self._within) < MAX_SUBSHELLS_DEEP:
+            self._within = (*self._within, self._script.opened())
+        else:
+            self._script.problems.append("many subshells")
 
     def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
         """Whether the words are patterns of `case`, which are not commands. Keeps track of where patterns are."""

@@ -11,7 +11,7 @@ from typing import Any
 from verikit.calls import ToolCall
 from verikit.verifiers.tools.commands import shell_effects
 from verikit.verifiers.tools.effects import Does, Effect
-from verikit.verifiers.tools.session import Session
+from verikit.verifiers.tools.session import AgentSession
 
 _EDITS = tuple("write edit create replace insert append delete remove save patch move rename".split())
 _LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")
@@ -30,8 +30,8 @@ class Steps:
     """Goes through the calls of a trajectory. `root` is the path of the workspace on the agent's machine."""
 
     def __init__(self, root: str) -> None:
-        self._session = Session(root)
-        self._others: list[Session] = []
+        self._session = AgentSession(root)
+        self._others: list[AgentSession] = []
 
     def effects_of(self, call: ToolCall) -> Iterator[Readings]:
         """The effects of a call.
@@ -49,24 +49,31 @@ class Steps:
         yield from zip_longest(found, *(list(effects_of(call, other)) for other in others))
 
 
-def effects_of(call: ToolCall, session: Session) -> Iterator[Effect]:
+def effects_of(call: ToolCall, session: AgentSession) -> Iterator[Effect]:
     """The effects of a tool call in one reading."""
     told = f"{call.name}({str(dict(call.arguments))[:80]})"
-    if call.problem:
-        yield Effect("hides", told=call.problem[:80])
-        return
     name = call.name.lower()
     scripts = {key: call.arguments[key] for key in _COMMAND_KEYS if key in call.arguments}
     paths = [value for key in _PATH_KEYS if isinstance(value := call.arguments.get(key), str)]
-    if scripts and not paths and _CODE_TOOLS & set(re.split(r"[^a-z0-9]+", name)):
+    kind = _kind(name) if scripts and not paths else ""
+    if call.problem:
+        yield Effect("hides", told=call.problem[:80])
+    elif kind == "code":
         yield Effect("opaque", told="\n".join(map(_text, scripts.values())))
-    elif any(word in name for word in _SHELL_TOOLS) and scripts and not paths:
+    elif kind == "shell":
         yield from _in_folder(call.arguments, scripts, session)
     else:
         yield from _on_paths(name, call.arguments, paths, session, told)
 
 
-def _in_folder(arguments: Mapping[str, Any], scripts: Mapping[str, Any], session: Session) -> Iterator[Effect]:
+def _kind(name: str) -> str:
+    """Whether a tool runs `code` of another language or a `shell`'s; "" if neither."""
+    if _CODE_TOOLS & set(re.split(r"[^a-z0-9]+", name)):
+        return "code"
+    return "shell" if any(word in name for word in _SHELL_TOOLS) else ""
+
+
+def _in_folder(arguments: Mapping[str, Any], scripts: Mapping[str, Any], session: AgentSession) -> Iterator[Effect]:
     """The effects of commands, in the folder that the call names."""
     here = session.cwd
     folder = next((arguments[key] for key in _FOLDER_KEYS if isinstance(arguments.get(key), str)), None)
@@ -92,7 +99,7 @@ def _text(script: Any) -> str:
 
 
 def _on_paths(
-    name: str, arguments: Mapping[str, Any], paths: list[str], session: Session, told: str
+    name: str, arguments: Mapping[str, Any], paths: list[str], session: AgentSession, told: str
 ) -> Iterator[Effect]:
     """The effects of a call by its name on the paths among its arguments."""
     doing = f"{name} {arguments.get('command', '')}".lower()
@@ -111,7 +118,7 @@ def _on_paths(
         yield Effect("opaque", told="\n".join(map(str, arguments.values())))
 
 
-def _noted(session: Session, path: str, arguments: Mapping[str, Any]) -> None:
+def _noted(session: AgentSession, path: str, arguments: Mapping[str, Any]) -> None:
     """Note the text that a call writes to a file."""
     whole = next((arguments[key] for key in _TEXT_KEYS if isinstance(arguments.get(key), str)), None)
     added = [arguments[key] for key in _ADDED_KEYS if isinstance(arguments.get(key), str)]
