@@ -102,7 +102,7 @@ from pathlib import Path
 root, workspace, orders = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 
 
-UNUSED = "cssselect cv2 easyocr odf pdfplumber PyPDF2 tldextract".split()
+UNUSED = "borb cssselect cv2 easyocr imagehash odf pdfplumber PyPDF2 tldextract".split()
 
 
 class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -189,13 +189,23 @@ def by_peers(root: Path, twin: Twin, reference: Twin) -> dict[str, list[Any]]:
         if twin.kind == "xlsx":
             (workspace / "saved.xlsx").write_bytes(by_libreoffice(twin.data))
         orders = calls(twin, str(workspace / twin.file), str(other / reference.file))
-        orders = {peer: runs for peer, runs in orders.items() if _marks(root)[peer].exists()}
-        command = [sys.executable, "-c", CHILD, str(root), str(workspace), json.dumps(orders)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            raise RuntimeError(f"a peer could not be run: {done.stderr[-500:]}")
-        found: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        return values_of(root, workspace, orders)
+
+
+def values_of(root: Path, workspace: Path, orders: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The values of the peers' functions for a folder, in a process of their own; a text is an exception."""
+    orders = {peer: runs for peer, runs in orders.items() if _marks(root)[peer].exists()}
+    command = [sys.executable, "-c", CHILD, str(root), str(workspace), json.dumps(orders)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        raise RuntimeError(f"a peer could not be run: {done.stderr[-500:]}")
+    found: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def accepts(values: list[Any]) -> bool:
+    """Whether a peer accepts a file: all of its calls do."""
+    return all(isinstance(value, float) and value >= PASSES for value in values)
 
 
 def _marks(root: Path) -> dict[str, Path]:
@@ -243,8 +253,7 @@ def verdicts(root: Path, kind: str | None = None) -> Iterator[Verdict]:
         accepted = None if score.value is None else score.value >= PASSES
         yield Verdict(twin, "verikit", accepted, f"{score.value} {score.reason}")
         for peer, values in by_peers(root, twin, reference).items():
-            accepted = all(isinstance(value, float) and value >= PASSES for value in values)
-            yield Verdict(twin, peer, accepted, "; ".join(map(str, values)))
+            yield Verdict(twin, peer, accepts(values), "; ".join(map(str, values)))
 
 
 def table(found: list[Verdict]) -> Iterator[str]:

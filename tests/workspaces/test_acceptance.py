@@ -24,21 +24,11 @@ ROWS = {
     2: Row("an undeclared output: forged 0, honest 1.0, undeclared unscored", (
         "workspaces/test_rows:test_what_harbor_failed_to_collect_or_nobody_declared_is_unscored",)),
     3: Row("four known exploits rebuilt: 0.0", (
-        "workspaces/test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",
-        "workspaces/test_attacks:test_8_nothing_among_the_files_reaches_the_grader")),
+        "workspaces/test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",)),
     4: Row("55 attacks: forged never above 0, control always 1.0", (
         "workspaces/test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",
-        "workspaces/test_attacks:test_15_16_19_what_lies_on_a_disk",
-        "workspaces/test_attacks:test_46_a_copy_of_what_was_given_is_told_by_its_content",
-        "workspaces/test_attacks:test_47_48_databases", "workspaces/test_attacks:test_52_53_54_trajectories",
-        "verifiers/test_xlsx:test_a_forged_workbook_gets_nothing",
-        "verifiers/test_docx:test_a_text_out_of_sight_does_not_count",
-        "verifiers/test_pptx:test_a_text_out_of_sight_does_not_count",
-        "verifiers/test_pdf:test_a_text_out_of_sight_does_not_count",
-        "verifiers/test_html:test_a_forged_page_is_worth_nothing",
-        "verifiers/test_service:test_a_forged_server_is_wrong",
-        "judges/test_injection:test_search_no_injection_leaves_its_place_or_becomes_a_rubrics_verdict"),
-        "36, charts and pivot tables: xlsx has no check of them"),
+        "workspaces/test_attacks:test_attacks_have_their_numbers", "benchmarks/workspace_attacks.py"),
+        "35 and 36, pivot tables and charts: xlsx has no check of them"),
     5: Row("each row of the table of blame", (
         "workspaces/test_workspace:test_missing_is_the_agents_where_declared_and_nobodys_where_nothing_declares_it",
         "workspaces/test_workspace:test_over_a_limit_of_the_task_is_the_agents_over_ours_nobodys",
@@ -142,6 +132,8 @@ ROWS = {
         "verifiers/test_service:test_a_forged_server_is_wrong",
         "verifiers/test_service_lines:test_a_server_of_lines_is_right")),
     33: Row("trajectory: 60 command forms, undecided named", (
+        "verifiers/test_trajectory_forms:test_every_form_that_writes_a_watched_file_is_seen_or_undecided",
+        "verifiers/test_trajectory_forms:test_every_form_on_another_file_passes",
         "verifiers/test_trajectory_paths:test_what_a_command_writes",
         "verifiers/test_trajectory_paths:test_what_a_command_reads",
         "verifiers/test_trajectory_paths:test_the_undecided_has_the_value_that_a_task_gives_it")),

@@ -177,6 +177,14 @@ def test_what_harbor_failed_to_collect_or_nobody_declared_is_unscored(job):
     assert value("manifest.json") is None
 
 
+def test_a_declared_file_below_a_collected_folder_is_collected(job):
+    entry = {"source": "/app", "destination": "artifacts/app", "type": "directory", "status": "ok"}
+    (job / "t1__abc/artifacts/manifest.json").write_text(json.dumps([entry]))
+    workspace = trial_workspace(str(job), ("t1__abc",), ("tasks", "t1"))
+    assert verikit.files(exist=["app/out.csv"])("", workspace=workspace).value == 1.0
+    assert verikit.files(exist=["app/never.csv"])("", workspace=workspace).value == 0.0
+
+
 def test_the_files_that_a_dockerfile_copies_are_what_the_agent_was_given(job):
     workspace = trial_workspace(str(job), ("t1__abc",), ("tasks", "t1"))
     given = [path for path, entry in workspace.before.manifest.items() if entry.kind == "file"]

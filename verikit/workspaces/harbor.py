@@ -19,7 +19,7 @@ from verikit.workspaces.config import parse_config
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.manifest import FileEntry, Manifest
-from verikit.workspaces.names import has_wildcards, parts
+from verikit.workspaces.names import has_wildcards, matches, parts
 from verikit.workspaces.tree import Tree, TreeSource, with_folders
 from verikit.workspaces.workspace import Workspace
 
@@ -38,7 +38,7 @@ def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None 
     declared = () if task is None else _declared(root, task)
     known = {*outputs, *uncollected}
     for path in declared:
-        if not any(path == one or one == f"{path}/**" for one in known):
+        if not any(matches(one, path) or one == f"{path}/**" for one in known):
             uncollected[path] = "the task declares it, and the trial's record has nothing of it"
     return Workspace(
         FolderSource(root, (*trial, ARTIFACTS), frozenset((RECORD,))),

@@ -115,6 +115,8 @@ def _shift(mine: Any, theirs: Any) -> float:
 
 def _between(image: Any, shift: float, axis: int) -> Any:
     """An image shifted along an axis; fractions of a pixel use the neighbours' weighted mean."""
+    if shift == 0:
+        return image
     whole = math.floor(shift)
     part = shift - whole
     steps = ((whole, 0), (whole + 1, 0)) if axis == 0 else ((0, whole), (0, whole + 1))
@@ -141,8 +143,9 @@ def _blocks(image: Any) -> Any:
     half = BLOCK // 2
     high, wide = (max(side, BLOCK) for side in image.shape)
     more = ((0, high + -high % half - image.shape[0]), (0, wide + -wide % half - image.shape[1]))
-    padded = numpy.pad(image.astype(numpy.float64), more)
-    cells = padded.reshape(padded.shape[0] // half, half, padded.shape[1] // half, half).sum(axis=(1, 3))
+    padded = numpy.pad(image, more)
+    shape = (padded.shape[0] // half, half, padded.shape[1] // half, half)
+    cells = padded.reshape(shape).sum(axis=(1, 3), dtype=numpy.float64)
     return cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
 
 
@@ -195,7 +198,24 @@ def _window(image: Any, side: int) -> Any:
     """Means over squares of pixels."""
     import numpy
 
-    padded = numpy.pad(image.astype(numpy.float64), side // 2, mode="edge")
-    high, wide = image.shape
-    rows = sum((padded[at : at + high] for at in range(1, side)), padded[:high])
-    return sum((rows[:, at : at + wide] for at in range(1, side)), rows[:, :wide]) / side**2
+    padded = numpy.pad(image, side // 2, mode="edge")
+    return _sums(_sums(padded, side, 0), side, 1) / side**2
+
+
+def _sums(image: Any, side: int, axis: int) -> Any:
+    """Sums of `side` neighbours along an axis, of sums of 1, 2, 4 … neighbours."""
+    length = image.shape[axis] - side + 1
+    total, start, width = 0, 0, 1
+    while True:
+        if side & width:
+            total = total + _cut(image, start, length, axis)
+            start += width
+        if 2 * width > side:
+            return total
+        count = image.shape[axis] - width
+        image = _cut(image, 0, count, axis) + _cut(image, width, count, axis)
+        width *= 2
+
+
+def _cut(image: Any, start: int, count: int, axis: int) -> Any:
+    return image[start : start + count] if axis == 0 else image[:, start : start + count]

@@ -11,9 +11,10 @@ from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect, placed
+from verikit.verifiers.tools.effects import Effect
 from verikit.verifiers.tools.programs import runs
-from verikit.verifiers.tools.steps import effects_of
+from verikit.verifiers.tools.session import placed
+from verikit.verifiers.tools.steps import Readings, Steps
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
@@ -56,29 +57,29 @@ class StepRules:
         return all_hold(parts)
 
     def _never(
-        self, doing: Doing, target: str, steps: Sequence[tuple[int, Effect]], workspace: Workspace | None
+        self, doing: Doing, target: str, steps: Sequence[tuple[int, Readings]], workspace: Workspace | None
     ) -> Score:
         if doing == "writes" and workspace is not None and (found := _differs(workspace, target)):
             return Score(0.0, reason=f"{shown(found)} differs from what it was")
         unclear = ""
-        for number, effect in steps:
-            verdict = concerns(effect, doing, target, self.root)
+        for number, readings in steps:
+            verdict = concerns_all(readings, doing, target, self.root)
             if verdict:
-                return Score(0.0, reason=f"step {number}: {shown(effect.told)}")
+                return Score(0.0, reason=f"step {number}: {shown(_told(readings))}")
             if verdict is None and not unclear:
-                unclear = f"step {number}: {shown(effect.told)}"
+                unclear = f"step {number}: {shown(_told(readings))}"
         return self._unclear(unclear) if unclear else Score(1.0, reason=f"{len(steps)} effects, none of them")
 
-    def _in_order(self, steps: Sequence[tuple[int, Effect]]) -> Score:
+    def _in_order(self, steps: Sequence[tuple[int, Readings]]) -> Score:
         left, unclear = list(self.order), ""
-        for number, effect in steps:
+        for number, readings in steps:
             if not left:
                 break
-            verdict = concerns(effect, *left[0], self.root)
+            verdict = concerns_all(readings, *left[0], self.root)
             if verdict:
                 left.pop(0)
             elif verdict is None and not unclear:
-                unclear = f"step {number}: {shown(effect.told)}"
+                unclear = f"step {number}: {shown(_told(readings))}"
         if not left:
             return Score(1.0, reason="in this order")
         told = f"{' '.join(left[0])} does not come, or not in its place"
@@ -106,6 +107,22 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
             )
         found.append((doing, target.strip()))
     return tuple(found)
+
+
+def concerns_all(readings: Readings, doing: Doing, target: str, root: str) -> bool | None:
+    """Whether an effect is the watched one; None: only in some readings, or its text doesn't show it.
+
+    A `cd` usually succeeds, so the reading in which it fails only takes away certainty that nothing happened.
+    """
+    *usual, failed = (effect is not None and concerns(effect, doing, target, root) for effect in readings)
+    found = set(usual or [failed])
+    if found == {False} and failed is not False:
+        return None
+    return found.pop() if len(found) == 1 else None
+
+
+def _told(readings: Readings) -> str:
+    return next((effect.told for effect in readings if effect is not None), "")
 
 
 def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
@@ -202,11 +219,11 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
     return turns
 
 
-def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
+def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Readings]]:
     """The effects of each step, with its number from 1."""
-    number = 0
+    number, steps = 0, Steps(root)
     for turn in turns:
         if by_assistant(turn):
             number += 1
             for call in calls_in([turn]):
-                yield from ((number, effect) for effect in effects_of(call, root))
+                yield from ((number, readings) for readings in steps.effects_of(call))
