@@ -67,3 +67,12 @@ def test_a_description_is_the_answer_if_the_gold_answer_is_one(reply):
     assert verify(reply.format("even"), "even").equal
     assert not verify(reply.format("even"), "odd").equal
     assert not verify(r"\boxed{even}. The final answer is odd.", "even").equal
+
+
+@pytest.mark.parametrize("said", [
+    "Mon ami dit que c'est {}.", "Mi amigo dice que es {}.", "Il mio amico dice che è {}.", "Meu amigo diz que é {}.",
+    "我的朋友说是{}。",
+])  # fmt: skip
+def test_a_value_that_a_friend_names_is_not_claimed(said):
+    assert not verify(said.format(5), "5").equal
+    assert not verify(said.format("Oslo"), "Oslo").equal

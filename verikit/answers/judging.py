@@ -108,16 +108,19 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
         return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
-    if verdict.outcome == "equal" or found.form not in _IN_PROSE or _other_claim(case):
+    if verdict.outcome == "equal" or found.form not in _IN_PROSE:
         return verdict
     return (_of_claims(case) if _is_in_words(gold) else _of_stated_value(case)) or verdict
 
 
 def _of_stated_value(case: _Case) -> AnswerVerdict | None:
     """Equality of the value in "It's 5.", which must be the whole answer as in a box."""
-    said = trimmed(stated_value(case.found.text))
-    last = closing.last_value(case.text) if said else None
-    if not said or (last is not None and (last.role != "asserted" or not said.startswith(last.text))):
+    value = stated_value(case.found.text)
+    if not value or _other_claim(case):
+        return None
+    said = trimmed(value)
+    last = closing.last_value(case.text)
+    if last is not None and (last.role != "asserted" or not said.startswith(last.text)):
         return None
     verdict = _compared(case._replace(text=said, found=case.found._replace(form="sentence")))
     return verdict if verdict.equal else None
@@ -125,6 +128,8 @@ def _of_stated_value(case: _Case) -> AnswerVerdict | None:
 
 def _of_claims(case: _Case) -> AnswerVerdict | None:
     """Equality of a claim in a sentence, other than the whole sentence."""
+    if _other_claim(case):
+        return None
     for claim in _claims(case.found, case.terms.question):
         said = trimmed(claim)
         if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:

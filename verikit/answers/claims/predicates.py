@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from verikit.answers.claims.roles import Role, role_after
-from verikit.answers.claims.tokens import ClaimToken, tokens
+from verikit.answers.claims.tokens import ClaimToken, holds_no, tokens
 from verikit.answers.claims.words import PROPERTIES, ROLES
 
 _MAY_BEGIN = ("not", "except", "wrong", "sure", "does", "is", "all")
@@ -86,7 +86,9 @@ def is_negation(text: str) -> bool:
 
 def is_property(text: str) -> bool:
     """Whether a text only describes a value, as in "positive" or "indeed an even number", and names none."""
-    said = tokens(text) if len(text) <= MAX_PROPERTY else ()
+    if len(text) > MAX_PROPERTY or holds_no(PROPERTIES, text):
+        return False
+    said = tokens(text)
     words = {token.text for token in said if token.role not in _AROUND_PROPERTIES} - _KINDS
     return bool(words) and words <= PROPERTIES
 

@@ -31,6 +31,8 @@ _REASONS = frozenset(("because", "since", "weil", "car", "porque"))
 _VERBS_AND_REASONS = (
     _REASONS | {word for word, role in ROLES.items() if role in ("is", "so")} | _LINKING | GETS | {"s", "t"}
 )
+_OPENERS = SUBJECTS | COPULAS | {word for word, role in ROLES.items() if role in ("so", "sure")}
+"""Words that may begin a sentence such as "So it's 5"."""
 _MARK_WITHIN = re.compile(r"[*\n,:;=!?()/\"\[]|[.]\s")
 _VALUE = re.compile(r"(?![-−–—]\s)(?:[-−+$\\\d(\[{£€¥√]|[a-zA-Z]\s?=)")
 MAX_LEAD = 60
@@ -79,7 +81,10 @@ def _may_be_in_value(word: str) -> bool:
 
 def _end_of_lead(sentence: str) -> int:
     """The end of "It's", "So that would be" or "Son" at the start of a sentence, or 0."""
-    found = tokens(sentence[:MAX_LEAD])
+    lead = sentence[:MAX_LEAD]
+    if lead.isascii() and _OPENERS.isdisjoint(lead.lower().replace("'", " ").replace(",", " ").split(maxsplit=1)[:1]):
+        return 0
+    found = tokens(lead)
     if not found or found[0].start:
         return 0
     subject = _skip(found, 0, _is_adverb)

@@ -49,10 +49,10 @@ _ROLES = {
     "thought": "thought believed guessed",
     "case": "true case possible way chance wahr vrai cierto verdad vero verdade 可能性",
     "say": """say says said claim claims claimed suggest suggests suggested argue argues argued state states stated
-        guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice
+        guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice zegt говорит
         diz 说""",
     "they": """you one someone somebody people students others user student friend friends colleague many man on tu
-        vous usted você 你""",
+        vous usted você 你 freund freundin ami amie amigo amiga amico amica vriend vriendin друг подруга 朋友""",
     "that": "that dass que che чтобы что how why",
     "all": "all everything anything any each every everyone both",
     "does": "does do did can will has have had doesn don didn isn won ca ai",
