@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import aliases, choices, other_claims
+from verikit.answers import aliases, choices, other_claims, residues
 from verikit.answers.algebra.compare import compare
 from verikit.answers.algebra.equality import Equality, EqualityResult, Outcome, different, equal
-from verikit.answers.algebra.identity import identical
 from verikit.answers.claims import closing
 from verikit.answers.claims.predicates import is_negation
-from verikit.answers.claims.sentences import claimed, without_reasons
+from verikit.answers.claims.sentences import claimed, stated_value, without_reasons
 from verikit.answers.claims.statements import FoundAnswer
 from verikit.answers.decimal_commas import are_decimal_in, may_be_decimal
 from verikit.answers.families import compare_meanings, words
@@ -22,7 +21,7 @@ from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.gold_readings import gold_readings, with_unit
 from verikit.answers.parser.clean import same_but_spacing, trimmed
-from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, children, show
+from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 from verikit.answers.percent import wrong_sense
 
 Tail = Callable[[Node, Node], EqualityResult]
@@ -32,6 +31,8 @@ _UNMARKED = ("whole text", "last line", "last lines")
 """Forms in which the answer is not marked as such."""
 _IN_PROSE = (*_UNMARKED, "statement", "final statement")
 """Forms in which the answer may be part of a sentence."""
+_WHOLE = ("box", "sentence")
+"""Forms that contain the answer and nothing else."""
 _PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
 _SIGNED_ZERO = re.compile(r"[-−]\s?0,\d{1,40}")
 """A decimal comma, since lists do not begin with a signed zero."""
@@ -39,9 +40,6 @@ _CAPITALS = re.compile(r"[A-Z]{3,12}")
 """An abbreviation or the corners of a figure, whose letters are ordered, as opposed to a product of symbols."""
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
-_CLASS = re.compile(r"(?<!\\)(?<!\\b)\bmod(?:ulo)?\b|\\pmod(?![a-z])|\\equiv|≡")
-"""Words for a residue class. `\\bmod` and `\\mod` are operations, whose result is a number."""
-_ANY_MODULUS = re.compile(r"mod|equiv|≡|remainder|residue|congruen|divided by", re.IGNORECASE)
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
 
 
@@ -110,13 +108,28 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
         return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
-    if verdict.outcome == "equal" or found.form not in _IN_PROSE or not _is_in_words(gold) or _other_claim(case):
+    if verdict.outcome == "equal" or found.form not in _IN_PROSE:
         return verdict
-    return _of_claims(case) or verdict
+    return (_of_claims(case) if _is_in_words(gold) else _of_stated_value(case)) or verdict
+
+
+def _of_stated_value(case: _Case) -> AnswerVerdict | None:
+    """Equality of the value in "It's 5.", which must be the whole answer as in a box."""
+    value = stated_value(case.found.text)
+    if not value or _other_claim(case):
+        return None
+    said = trimmed(value)
+    last = closing.last_value(case.text)
+    if last is not None and (last.role != "asserted" or not said.startswith(last.text)):
+        return None
+    verdict = _compared(case._replace(text=said, found=case.found._replace(form="sentence")))
+    return verdict if verdict.equal else None
 
 
 def _of_claims(case: _Case) -> AnswerVerdict | None:
     """Equality of a claim in a sentence, other than the whole sentence."""
+    if _other_claim(case):
+        return None
     for claim in _claims(case.found, case.terms.question):
         said = trimmed(claim)
         if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
@@ -285,7 +298,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if answer.tree is None:
             note = note or answer.problem
             continue
-        if _is_another_class(answer.tree, piece, case):
+        if residues.is_another_class(answer.tree, piece, case.gold, case.terms.question):
             return case.verdict(different("a class of residues against a value"), answer.tree, piece)
         result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
         if result and _is_quotation(case):
@@ -302,63 +315,13 @@ def _is_quotation(case: _Case) -> bool:
     return case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question)
 
 
-def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether only one of answer and gold answer is a residue class, "3 mod 5", and the question has no modulus.
-
-    A modulus that changes the number is an operation: "7 mod 5" is 2.
-    """
-    gold = case.gold
-    of_answer, of_gold = _CLASS.search(text), _CLASS.search(gold.text)
-    if not (of_answer or of_gold) or _ANY_MODULUS.search(case.terms.question):
-        return False
-    if of_answer and not _ANY_MODULUS.search(gold.text):
-        return any(map(_is_reduced, (answer, *children(answer))))
-    if of_gold and gold.tree is not None and not _ANY_MODULUS.search(text):
-        return any(map(_is_reduced, (gold.tree, *children(gold.tree))))
-    return False
-
-
-def _are_classes(*texts: str) -> bool:
-    return all(map(_CLASS.search, texts))
-
-
-def _has_another_modulus(gold: Node, answer: Node) -> bool:
-    """Whether classes of the same value have different moduli. 3x ≡ 9 (mod 15) may well be x ≡ 3 (mod 5).
-
-    Raises:
-        TooBig: A modulus is over a budget.
-    """
-    ours, theirs = _class(gold), _class(answer)
-    if ours is None or theirs is None:
-        return False
-    (name, modulus), (other_name, other) = ours, theirs
-    return (None in (name, other_name) or name == other_name) and identical(modulus, other)[0] is False
-
-
-def _class(node: Node) -> tuple[Node | None, Node] | None:
-    """What is in a residue class, and its modulus. "3 mod 5" alone names nothing."""
-    name, value = (node.args[1], node.args[-1]) if node.op == "rel" else (None, node)
-    is_class = value.op == "fn" and value.args[0] in ("mod", "residue") and _is_reduced(value)
-    return (name, value.args[2]) if is_class else None
-
-
-def _is_reduced(node: Node) -> bool:
-    """Whether a modulus leaves a number, a ratio or the value of a name unchanged."""
-    if node.op != "fn" or node.args[0] not in ("mod", "residue"):
-        return any(_is_reduced(child) for child in children(node)) if node.op in ("rel", "ratio") else False
-    value, modulus = node.args[1:]
-    if value.op == "rel":
-        return True
-    return value.op != "num" or modulus.op != "num" or bool(0 <= value.args[0] < modulus.args[0])
-
-
 def _readings(text: str, form: str) -> Iterator[str]:
     """Parts of an extracted text that may be the answer: all, all without a qualifier, the last formula or number."""
     yield text
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
         yield text[: cut.start()].rstrip(" ,")
-    if form != "box":
+    if form not in _WHOLE:
         if (item := closing.last_item(text)) is not None:
             yield item
         if (answer := without_reasons(text)) != text:
@@ -369,7 +332,7 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     """Compare trees. If they differ, try the gold answer's other readings and units. If undecided, use the tail."""
     equality = terms.equality
     try:
-        if _are_classes(text, gold_text) and _has_another_modulus(gold, answer):
+        if residues.are_classes(text, gold_text) and residues.has_another_modulus(gold, answer):
             return different("a class of residues of another modulus")
         result = compare(gold, answer, equality)
         if not result:

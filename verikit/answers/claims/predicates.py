@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from verikit.answers.claims.roles import Role, role_after
-from verikit.answers.claims.tokens import ClaimToken, tokens
-from verikit.answers.claims.words import ROLES
+from verikit.answers.claims.tokens import ClaimToken, holds_no, tokens
+from verikit.answers.claims.words import PROPERTIES, ROLES
 
 _MAY_BEGIN = ("not", "except", "wrong", "sure", "does", "is", "all")
 _FIRST_WORD = re.compile(
     r"[\s$*\"'(]*(?:\\(?:text|mathrm|textbf)\s*\{)?\s*([^\W\d_]+(?:n['’]t)?)(?:(?=\}?\s)|(?<=[^\x00-\x7f]))"
 )
+MAX_PROPERTY = 60
+"""Maximum number of characters of the description of a value."""
 MAX_NAME = 8
 """Maximum number of words of a name that can be separated from its predicate."""
+_AROUND_PROPERTIES = ("filler", "sure", "and", "comma")
+_KINDS = frozenset(("number", "value", "fraction", "quantity"))
 _ENDS = ("because", "comma", "so", "but")
 
 
@@ -77,3 +82,21 @@ def is_negation(text: str) -> bool:
     ):
         return False
     return predicate(text[:200]).role == "negation"
+
+
+def is_property(text: str) -> bool:
+    """Whether a text only describes a value, as in "positive" or "indeed an even number", and names none."""
+    if len(text) > MAX_PROPERTY or holds_no(PROPERTIES, text):
+        return False
+    said = tokens(text)
+    words = {token.text for token in said if token.role not in _AROUND_PROPERTIES} - _KINDS
+    return bool(words) and words <= PROPERTIES
+
+
+def contradicts(said: str, value: Fraction) -> bool:
+    """Whether the description of a value does not apply to a number: "even" of 5."""
+    applies = {
+        "positive": value > 0, "negative": value < 0, "even": value % 2 == 0, "odd": value % 2 == 1,
+        "integer": value.denominator == 1,
+    }  # fmt: skip
+    return not all(applies.get(token.text, True) for token in tokens(said))

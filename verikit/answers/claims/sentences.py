@@ -8,13 +8,14 @@ read too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from verikit.answers.claims.echoes import echoed, may_echo
 from verikit.answers.claims.predicates import is_negation, predicate
 from verikit.answers.claims.roles import is_counterfactual, role, role_before
 from verikit.answers.claims.tokens import ClaimToken, holds_no, tokens
-from verikit.answers.claims.words import GETS, ROLES
+from verikit.answers.claims.words import COPULAS, GETS, ROLES, SUBJECTS
+from verikit.answers.parser.units import is_unit
 
 MAX_CHARS = 600
 MAX_WORDS = 8
@@ -30,7 +31,12 @@ _REASONS = frozenset(("because", "since", "weil", "car", "porque"))
 _VERBS_AND_REASONS = (
     _REASONS | {word for word, role in ROLES.items() if role in ("is", "so")} | _LINKING | GETS | {"s", "t"}
 )
+_OPENERS = SUBJECTS | COPULAS | {word for word, role in ROLES.items() if role in ("so", "sure")}
+"""Words that may begin a sentence such as "So it's 5"."""
 _MARK_WITHIN = re.compile(r"[*\n,:;=!?()/\"\[]|[.]\s")
+_VALUE = re.compile(r"(?![-−–—]\s)(?:[-−+$\\\d(\[{£€¥√]|[a-zA-Z]\s?=)")
+MAX_LEAD = 60
+"""Maximum number of characters of the words before the value in "So it would be 5"."""
 _EDGE = " \t.,;:。，*\"“”'`"
 
 
@@ -50,6 +56,55 @@ def claimed(text: str, question: str = "") -> Iterator[str]:
     said = [sentence for sentence in sentences if not _REMARK.match(sentence)]
     if said:
         yield from _of_sentence(said[-1], question)
+
+
+def stated_value(text: str) -> str:
+    """The number or formula of a last sentence "It's 5.", "Son 5" or "它是5". Empty if the sentence has other words.
+
+    Only units and reasons may follow the value. It must be neither denied nor asked for.
+    """
+    sentence = next(
+        (part for part in reversed(_SENTENCE_END.split(text.replace("**", ""))) if part.strip()), ""
+    ).strip()
+    said = sentence[_end_of_lead(sentence) :].lstrip() if len(sentence) <= MAX_CHARS else ""
+    if said == sentence or ".." in said or not _VALUE.match(said) or predicate(said).role != "asserted":
+        return ""
+    value = without_reasons(said, attributes=False)
+    words = (value[token.start : token.start + len(token.text)] for token in tokens(value))
+    return value if all(map(_may_be_in_value, words)) else ""
+
+
+def _may_be_in_value(word: str) -> bool:
+    """Whether a word is a letter, a unit or no word."""
+    return not word.isalpha() or (len(word) == 1 and word.isascii()) or is_unit(word)
+
+
+def _end_of_lead(sentence: str) -> int:
+    """The end of "It's", "So that would be" or "Son" at the start of a sentence, or 0."""
+    lead = sentence[:MAX_LEAD]
+    if lead.isascii() and _OPENERS.isdisjoint(lead.lower().replace("'", " ").replace(",", " ").split(maxsplit=1)[:1]):
+        return 0
+    found = tokens(lead)
+    if not found or found[0].start:
+        return 0
+    subject = _skip(found, 0, _is_adverb)
+    verb = _skip(found, _skip(found, subject, lambda token: token.text in SUBJECTS), _is_adverb)
+    start = verb if verb < len(found) and found[verb].text in COPULAS else subject  # Spanish "es" may be the verb
+    end = _skip(found, start, lambda token: token.text in COPULAS)
+    if end == start:
+        return 0
+    last = found[_skip(found, end, _is_adverb) - 1]
+    return last.start + len(last.text)
+
+
+def _skip(found: Sequence[ClaimToken], at: int, is_skipped: Callable[[ClaimToken], bool]) -> int:
+    while at < len(found) and is_skipped(found[at]):
+        at += 1
+    return at
+
+
+def _is_adverb(token: ClaimToken) -> bool:
+    return token.role in ("so", "sure", "comma") and token.text not in COPULAS
 
 
 def _before_reasons(sentences: Sequence[str]) -> str:
@@ -135,7 +190,9 @@ def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
         return roles[1:2] == ["if"]
     if attributes and (first.role == "after" or first.text == "as"):
         return True
-    return first.role == "not" or roles[:2] == ["and", "not"]
+    if first.role == "not":
+        return roles[1:2] != ["comma"]
+    return roles[:2] == ["and", "not"]
 
 
 def doubts(text: str) -> bool:

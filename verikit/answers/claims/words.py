@@ -36,12 +36,12 @@ _ROLES = {
     "se": "se",
     "maybe": "maybe perhaps possibly alternatively vielleicht peut-être quizás quizá talvez forse 可能 也许",
     "might": "might could may",
-    "would": "would wäre serait sería seria sarebbe",
+    "would": "would wäre wären serait seraient sería serían seria seriam sarebbe sarebbero zou zouden",
     "so": """so ∴ よって したがって 따라서 therefore thus hence then donc alors ainsi daher somit folglich also entonces
         quindi dunque portanto tanto logo então поэтому इसलिए अतः لذلك 因此 所以 故 应该 应 應該""",
     "because": """because rather instead since as while whereas though although given due weil denn da car parce
         puisque porque ya perché poiché pois потому क्योंकि लेकिन لأن 因为 因為 now""",
-    "it": "it this",
+    "it": "it this それ これ",
     "think": """think believe thinks believes expect conclude accept agree sure certain convinced
         follow know see mean means imply implies show shows prove proves
         glaube denke finde crois pense creo pienso acho credo penso думаю считаю 认为""",
@@ -49,10 +49,10 @@ _ROLES = {
     "thought": "thought believed guessed",
     "case": "true case possible way chance wahr vrai cierto verdad vero verdade 可能性",
     "say": """say says said claim claims claimed suggest suggests suggested argue argues argued state states stated
-        guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice
+        guess guesses propose proposes proposed insists insist wrote writes behauptet sagt dit dice zegt говорит
         diz 说""",
     "they": """you one someone somebody people students others user student friend friends colleague many man on tu
-        vous usted você 你""",
+        vous usted você 你 freund freundin ami amie amigo amiga amico amica vriend vriendin друг подруга 朋友""",
     "that": "that dass que che чтобы что how why",
     "all": "all everything anything any each every everyone both",
     "does": "does do did can will has have had doesn don didn isn won ca ai",
@@ -77,6 +77,24 @@ GETS = frozenset("get got say find found have obtain think choose".split())
 """Verbs that "I" or "we" use with an answer of their own."""
 CHOOSES = frozenset("choose pick guess say give answer decide estimate select name commit".split())
 """Verbs by which one commits to an answer: "if I had to guess", "I would not hesitate to say"."""
+SUBJECTS = frozenset(
+    """it this that these those they he she es das dies c ce ça cela ceci il eso esto ello questo quello ciò isso isto
+    het dat dit это 它 这 那 這 他 她 それ これ""".split()
+)
+"""Pronouns that refer to what is asked, as in "It's 5."."""
+COPULAS = frozenset("re d ll sono zijn это будет будут".split()) | {
+    word for word, role in ROLES.items() if word == "'s" or (role in ("is", "would") and word.isalpha())
+}
+"""Verbs between such a pronoun and its value, with the rests of "they're", "it'd" and "it'll"."""
+PROPERTIES = frozenset(
+    """positive negative nonnegative non-negative nonzero non-zero even odd prime composite integer integral whole
+    natural rational irrational real finite exact approximate large small big huge tiny round simple nice neat
+    surprising interesting positiv negativ gerade ungerade ganzzahlig rational reell positif négatif négative pair paire
+    impair impaire entier entière rationnel réel positivo positiva negativo negativa par impar pari dispari intero
+    intera entero entera inteiro inteira racional razionale real reale positief negatief положительный
+    положительное отрицательный отрицательное чётный чётное нечётный нечётное целое""".split()
+)
+"""Words for a sign, a parity, a kind or the look of a value, which do not name the value."""
 PRONOUNS = frozenset("they he she".split())
 """Words before "answer" that make it another person's or an abandoned one."""
 _REACHING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they but".split())
