@@ -38,6 +38,9 @@ SAME = {
     "process.hrtime.bigint()>0n,process.memoryUsage().heapUsed>0)",
     "exit": "process.on('exit',c=>console.log('bye',c));process.exitCode=3",
     "exits": "process.on('exit',()=>{process.exitCode=9});setTimeout(()=>process.exit(4),5)",
+    "exits as late as it can": "process.on('beforeExit',()=>console.log('last')).on('exit',()=>{process.exitCode=7})",
+    "never settles": "import fs from 'fs';console.log(typeof fs);await new Promise(()=>{})",
+    "holds much": "const a=Array.from({length:2e5},(_,i)=>({i,b:Buffer.alloc(9)}));console.log(a.length)",
     "throws": "process.on('exit',c=>console.log('bye',c));null.x",
     "rejects": "Promise.reject(new Error('no'))",
     "aborts": "process.abort()",
@@ -91,6 +94,12 @@ def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monke
     if alone[0].status == "error":
         kinds = ("Error", "TypeError", "SyntaxError")
         assert [kind in forked[0].stderr for kind in kinds] == [kind in alone[0].stderr for kind in kinds]
+
+
+def test_a_module_that_the_program_does_not_name_is_not_loaded_for_it(box: Programs) -> None:
+    code = "console.log(process.moduleLoadList.some(name=>name.endsWith(' read'+'line')))"
+    assert [run.stdout for run in ran(box, code, STDIN)] == ["false\n"] * 3
+    assert [run.stdout for run in ran(box, f"{code}// readline", STDIN)] == ["true\n"] * 3
 
 
 def test_forks_are_cheaper_than_starts(box: Programs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ SAME = {
     "kills its parent after folders": 'mkdir("a",0700);printf("%d",mkdir("a/b",0700));fflush(stdout);'
     'kill(getppid(),SIGKILL);usleep(20000);puts("alive");',
     "kills all": 'puts("x");fflush(stdout);kill(-1,SIGKILL);usleep(20000);kill(0,SIGTERM);',
+    "replaces its streams": 'char n[99]="";readlink("/dev/stdout",n,98);unlink(n);symlink("/dev/null",n);'
+    'memset(n,0,99);readlink("/dev/stdin",n,98);unlink(n);close(open(n,O_CREAT|O_RDWR,0600));puts("x");',
     "leaves processes": 'if(!fork()){setsid();for(;;)pause();}puts("x");',
     "floods": 'for(;;)puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxx");',
     "deep": "c==1<<30?c:main(c+1,v);volatile char b[1<<20];b[c]=main(c,v);",

@@ -1,7 +1,7 @@
 """Runs next to programs of other languages: replaces this process by the native supervisor (`native/cases.c`).
 
 It runs cases like `supervisor.Supervisor` does, and writes the same records, for a fraction of the time. Its inputs are
-prepared here: files, empty streams, and a plan on descriptor 5.
+prepared here: files, and a plan on descriptor 5.
 """
 
 from __future__ import annotations
@@ -34,26 +34,32 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
     start, end = job["native"]
     _put(native, contents, start, end, 0o700)
     argv, alone = ([part.replace("{kept}", kept) for part in job[command]] for command in ("argv", "alone"))
-    program, sealed = [0, 0], list[str]()
+    program, folders, sealed = [0, 0], [kept], list[str]()
     for name, start, end, mode in job["files"]:
         path = f"{kept}/{name}"
         if path == argv[0]:
             program = [contents + start, end - start]
         else:
+            _make_folder(path, folders)
             _put(path, contents, start, end, mode)
             sealed.append(path)
     streams = [f"{kept}/{name}" for name in STREAMS]
-    for path in streams:
-        _put(path, contents, 0, 0, 0o600)
-    folders = [where for where, _, _ in os.walk(kept)]
     env = [f"{name}={value.replace('{work}', work).replace('{kept}', kept)}" for name, value in job["env"].items()]
     _plan(job, contents, program, [base, work, *streams], argv, alone, env, [WORK, base, *folders, *sealed])
     os.execve(native, [native], {})
 
 
+def _make_folder(path: str, made: list[str]) -> None:
+    """Make the folders of a file that are not made yet."""
+    folder = path.rpartition("/")[0]
+    if folder not in made:
+        _make_folder(folder, made)
+        os.mkdir(folder)
+        made.append(folder)
+
+
 def _put(path: str, contents: int, start: int, end: int, mode: int) -> None:
     """Write a file from descriptor 4, without reading it here."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     while start < end:
         sent = os.sendfile(descriptor, CONTENTS, contents + start, end - start)

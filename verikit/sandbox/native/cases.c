@@ -141,7 +141,17 @@ static void look(const char *path, struct stat *state) {
     if (CALL(SYS_newfstatat, AT_FDCWD, path, state, AT_SYMLINK_NOFOLLOW) < 0) state->st_ino = 0;
 }
 
+/* Our own descriptors of a case's streams, kept for all cases. */
+static int files[3];
+
+/* A folder's time tells of a change only after the clock's next tick: the streams are also compared by themselves. */
 static int unchanged(void) {
+    for (int i = 0; i < 3; i++) {
+        struct stat is, was = {0};
+        look(paths[i], &is);
+        CALL(SYS_fstat, files[i], &was, 0, 0);
+        if (is.st_ino != was.st_ino) return 0;
+    }
     for (u64 i = 0; i < head->seals; i++) {
         struct stat is, *was = seals + i;
         look(sealed[i], &is);
@@ -189,27 +199,34 @@ static void write_program(void) {
     CALL(SYS_close, file, 0, 0, 0);
 }
 
-static int open_stream(const char *path, int flags) {
-    long file = CALL(SYS_open, path, flags | O_CLOEXEC | O_NOFOLLOW, 0600, 0);
-    if (file < 0) fail("no stream", file);
-    return (int)file;
+static void open_streams(int *opened, int input, int output) {
+    for (int i = 0; i < 3; i++) {
+        int flags = i ? output : input;
+        long file = CALL(SYS_open, paths[i], flags | O_CLOEXEC | O_NOFOLLOW, 0600, 0);
+        if (file < 0) fail("no stream", file);
+        opened[i] = (int)file;
+    }
+}
+
+static void empty_outputs(void) {
+    for (int i = 1; i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
 }
 
 static void give_input(const struct span *span) {
-    int file = open_stream(paths[0], O_WRONLY | O_TRUNC);
     long from = span->start, end = span->start + span->size, sent;
+    CALL(SYS_ftruncate, files[0], 0, 0, 0);
+    CALL(SYS_lseek, files[0], 0, SEEK_SET, 0);
     while (from < end)
-        if ((sent = CALL(SYS_sendfile, file, CONTENTS, &from, end - from)) <= 0) fail("no input", sent);
-    CALL(SYS_close, file, 0, 0, 0);
+        if ((sent = CALL(SYS_sendfile, files[0], CONTENTS, &from, end - from)) <= 0) fail("no input", sent);
 }
 
-static void streams(const int *files) {
-    for (int i = 0; i < 3; i++) CALL(SYS_dup2, files[i], i, 0, 0);
+static void streams(const int *opened) {
+    for (int i = 0; i < 3; i++) CALL(SYS_dup2, opened[i], i, 0, 0);
 }
 
 /* A fork that goes on at the entry of the mapped program, as a case, or as its engine (`program_fork.c`). Its memory is a
    copy without what is our own: all it needs lies on this stack. */
-static __attribute__((noinline)) long begin_mapped(const int *files, const int *pipes) {
+static __attribute__((noinline)) long begin_mapped(const int *opened, const int *pipes) {
     u64 size = 0, number = 0;
     for (char **at = argv; at < sealed; at++) size += *at ? length(*at) + 1 : 0;
     for (int i = 0; i < 3; i++) size += length(paths[i]) + 1;
@@ -223,7 +240,7 @@ static __attribute__((noinline)) long begin_mapped(const int *files, const int *
     u64 variables = env - argv;
     long child = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
     if (child) return child;
-    streams(files);
+    streams(opened);
     for (int i = 0; pipes && i < 2; i++) CALL(SYS_dup2, pipes[i], ENGINE_ORDERS + i, 0, 0);
     unsigned first = pipes ? ENGINE_REPORTS + 1 : ENGINE_ORDERS;
     if (CALL(SYS_close_range, first, ~0u, 0, 0) < 0) /* a kernel before 5.9 */
@@ -232,11 +249,11 @@ static __attribute__((noinline)) long begin_mapped(const int *files, const int *
 }
 
 /* The number of a new process, or a negative error. */
-static __attribute__((noinline)) long begin(const int *files, volatile long *failed) {
-    if (entry) return begin_mapped(files, 0);
+static __attribute__((noinline)) long begin(const int *opened, volatile long *failed) {
+    if (entry) return begin_mapped(opened, 0);
     long child = sys(SYS_vfork, 0, 0, 0, 0, 0, 0);
     if (child) return child;
-    streams(files);
+    streams(opened);
     char **command = head->alone ? alone : argv;
     *failed = -CALL(SYS_execve, command[0], command, env, 0);
     CALL(SYS_exit_group, 127, 0, 0, 0);
@@ -248,7 +265,7 @@ static u64 size_of(int file) {
     return CALL(SYS_fstat, file, &state, 0, 0) < 0 ? 0 : state.st_size;
 }
 
-static const char *wait_for(long handle, const int *files, u64 deadline) {
+static const char *wait_for(long handle, u64 deadline) {
     for (;;) {
         u64 time = now(), left = time < deadline ? (deadline - time) / 1000000 + 1 : 0;
         struct pollfd waiting = {(int)handle, POLLIN, 0};
@@ -265,22 +282,29 @@ static u64 microseconds(const struct rusage *usage) {
 
 #include "engine.h"
 
-static void send(int file, u64 size) {
+/* Write down a file behind what waits in the buffer; what waits then. Each write wakes the reader, so few are made. */
+static u64 append(u64 held, int file, u64 size) {
     for (u64 at = 0; at < size;) {
-        long got = CALL(SYS_pread64, file, buffer, size - at < CHUNK ? size - at : CHUNK, at);
+        if (held == CHUNK) put(buffer, held), held = 0;
+        u64 most = size - at < CHUNK - held ? size - at : CHUNK - held;
+        long got = CALL(SYS_pread64, file, buffer + held, most, at);
         if (got <= 0) fail("an output shrank", got);
-        put(buffer, got), at += got;
+        held += got, at += got;
     }
+    return held;
 }
 
 /* Run the program as a process of its own, and say what ended it. */
-static const char *run_process(const int *files, u64 deadline, int *status, u64 *cpu, volatile long *failed) {
-    long child = begin(files, failed);
+static const char *run_process(u64 deadline, int *status, u64 *cpu, volatile long *failed) {
+    int own_files[3];
+    open_streams(own_files, O_RDONLY, O_RDWR | O_APPEND);
+    long child = begin(own_files, failed);
+    for (int i = 0; i < 3; i++) CALL(SYS_close, own_files[i], 0, 0, 0);
     if (child < 0) *failed = -child;
     if (child <= 0) return "exec";
     long handle = CALL(SYS_pidfd_open, child, 0, 0, 0);
     if (handle < 0) fail("no handle", handle);
-    const char *why = wait_for(handle, files, deadline);
+    const char *why = wait_for(handle, deadline);
     struct rusage usage = {0};
     int over = why[0] == 'e';
     if (!over) CALL(SYS_kill, -1, SIGKILL, 0, 0);
@@ -305,34 +329,31 @@ static int again(void) {
 /* Run one case and write it down; whether the next one may follow. */
 static int run_case(const struct span *span, u64 *left) {
     give_input(span);
-    int files[] = {open_stream(paths[0], O_RDONLY), open_stream(paths[1], O_RDWR | O_TRUNC | O_APPEND),
-                   open_stream(paths[2], O_RDWR | O_TRUNC | O_APPEND)};
-    if (head->engine && !engine) start_engine(files);
+    empty_outputs();
+    if (head->engine && !engine) start_engine();
     u64 begun = now(), wall = head->wall_ns < *left ? head->wall_ns : *left, cpu = 0, tried = 0;
     volatile long failed = 0;
     has_run = 1;
     int status = 0;
-    const char *why = engine ? run_in_engine(files, begun + wall, &status, &cpu) : 0;
+    const char *why = engine ? run_in_engine(begun + wall, &status, &cpu) : 0;
     if (!why) {
-        for (int i = 1; head->engine && i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
+        empty_outputs();
         if (entry && head->engine && !emptied()) return again();
         tried = now() - begun, begun += tried;
-        why = run_process(files, begun + wall, &status, &cpu, &failed);
+        why = run_process(begun + wall, &status, &cpu, &failed);
     }
     long code = failed ? failed : WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     if (failed) why = "exec";
-    u64 took = now() - begun, sizes[2], cap = head->output + 1;
-    for (int i = 0; i < 2; i++) sizes[i] = size_of(files[i + 1]) < cap ? size_of(files[i + 1]) : cap;
+    u64 took = now() - begun, sizes[] = {size_of(files[1]), size_of(files[2])}, cap = head->output + 1;
+    for (int i = 0; i < 2; i++) sizes[i] = sizes[i] < cap ? sizes[i] : cap;
     struct statfs space;
-    int full = CALL(SYS_statfs, base, &space, 0, 0) == 0 && (space.f_bavail == 0 || space.f_ffree == 0);
-    char line[400], *at = say(say(say(line, "{\"why\":\""), why), "\",\"exit\":");
+    int full = code && CALL(SYS_statfs, base, &space, 0, 0) == 0 && (space.f_bavail == 0 || space.f_ffree == 0);
+    char *at = say(say(say(buffer, "{\"why\":\""), why), "\",\"exit\":");
     at = seconds(say(digits(at, code), ",\"seconds\":"), took / 1000);
     at = seconds(say(at, ",\"cpu\":"), cpu);
     at = say(at, full ? ",\"full\":true,\"out\":" : ",\"full\":false,\"out\":");
     at = say(digits(say(digits(at, sizes[0]), ",\"err\":"), sizes[1]), "}\n");
-    put(line, at - line);
-    for (int i = 0; i < 2; i++) send(files[i + 1], sizes[i]);
-    for (int i = 0; i < 3; i++) CALL(SYS_close, files[i], 0, 0, 0);
+    put(buffer, append(append(at - buffer, files[1], sizes[0]), files[2], sizes[1]));
     took += tried;
     *left -= took < *left ? took : *left;
     int well = code == 0 && why[0] == 'e' && why[2] == 'i' && sizes[0] < cap && sizes[1] < cap;
@@ -357,6 +378,7 @@ static __attribute__((used, noreturn)) void start(u64 *stack) {
     if (moved < 0) fail("no working directory", moved);
     CALL(SYS_unlink, stack[1], 0, 0, 0);
     if (head->program_size && !map_program()) write_program(), head->engine = 0;
+    open_streams(files, O_RDWR | O_CREAT | O_EXCL, O_RDWR | O_APPEND | O_CREAT | O_EXCL);
     for (u64 i = 0; i < head->seals; i++) look(sealed[i], seals + i);
     u64 left = head->budget_ns;
     for (u64 number = 0; number < head->cases && run_case(spans + number, &left); number++)

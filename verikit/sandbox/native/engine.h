@@ -17,7 +17,7 @@ static int read_report(struct report *report) {
     return CALL(SYS_read, reports[0], report, sizeof *report, 0) == sizeof *report;
 }
 
-static __attribute__((noinline)) long spawn_engine(const int *files, volatile long *failed) {
+static __attribute__((noinline)) long spawn_engine(volatile long *failed) {
     long child = sys(SYS_vfork, 0, 0, 0, 0, 0, 0);
     if (child) return child;
     streams(files);
@@ -42,13 +42,13 @@ static u64 end_engine(void) {
     return cpu;
 }
 
-static void start_engine(const int *files) {
+static void start_engine(void) {
     volatile long failed = 0;
     has_run = 0; /* nothing of the program is alive: an engine that does not start is no fault of its */
     long made = CALL(SYS_pipe2, orders, O_CLOEXEC, 0, 0);
     if (made < 0 || (made = CALL(SYS_pipe2, reports, O_CLOEXEC, 0, 0)) < 0) fail("no pipe", made);
     int pipes[] = {orders[0], reports[1]};
-    engine = entry ? begin_mapped(files, pipes) : spawn_engine(files, &failed);
+    engine = entry ? begin_mapped(files, pipes) : spawn_engine(&failed);
     if (engine < 0 || failed) fail("no engine", engine < 0 ? engine : failed);
     CALL(SYS_close, orders[0], 0, 0, 0);
     CALL(SYS_close, reports[1], 0, 0, 0);
@@ -59,7 +59,7 @@ static void start_engine(const int *files) {
         if (!head->alone && !entry) fail("the engine does not start", 0);
         end_engine(), head->engine = 0; /* all cases run alone */
     }
-    for (int i = 1; i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
+    empty_outputs();
 }
 
 /* What a process has taken of a processor by now. */
@@ -70,11 +70,11 @@ static u64 microseconds_of(long process) {
 }
 
 /* Run a case in the engine, and say what ended it; null if it has to be run alone. */
-static const char *run_in_engine(const int *files, u64 deadline, int *status, u64 *cpu) {
+static const char *run_in_engine(u64 deadline, int *status, u64 *cpu) {
     struct report report = {0};
     u64 before = head->alone ? microseconds_of(engine) : 0;
     int ordered = CALL(SYS_write, orders[1], "r", 1, 0) == 1;
-    const char *why = ordered ? wait_for(reports[0], files, deadline) : "exit";
+    const char *why = ordered ? wait_for(reports[0], deadline) : "exit";
     u64 used = head->alone ? microseconds_of(engine) - before : 0;
     if (why[0] != 'e') {
         int stopped = entry && CALL(SYS_wait4, engine, status, WUNTRACED | WNOHANG, 0) == engine;

@@ -1,8 +1,8 @@
 "use strict";
 // Starts node once for all cases of a program: `node_fork.c` forks it for each, and the fork runs the program.
-// Before that, what most programs use is used once, so that no fork has to load and compile it.
+// Before that, what the program uses by its text is used once, so that no fork has to load and compile it.
 const path = require("path");
-const { PassThrough } = require("stream");
+const { readFileSync } = require("fs");
 
 const [, , main] = process.argv;
 const kept = path.dirname(main);
@@ -19,14 +19,17 @@ let started = 0;
 process.uptime = () => uptime() - started;
 
 function warm() {
-  for (const name of ["fs", "util", "events", "os", "assert", "string_decoder", "timers"]) require(name);
-  require("fs").readFileSync("/dev/null", "utf8").trim().split("\n").map(Number);
-  require("assert").deepEqual([1, { a: "b" }], [1, { a: "b" }]);
+  const text = readFileSync(main, "latin1");
+  const names = (name) => text.includes(name);
+  for (const name of ["assert", "events", "os", "readline", "string_decoder", "util"]) if (names(name)) require(name);
+  readFileSync("/dev/null", "utf8").trim().split("\n").map(Number);
+  if (names("assert")) require("assert").deepEqual([1, { a: "b" }], [1, { a: "b" }]);
   console.log("%s", 1, "a", [1.5, "b"], { c: new Map([[1, new Set()]]) });
-  console.error("warm");
+  if (names("error")) console.error("warm");
   setTimeout(() => 0, 0);
   process.nextTick(() => 0);
-  const input = new PassThrough();
+  if (!names("readline")) return void setImmediate(begin);
+  const input = new (require("stream").PassThrough)();
   const lines = require("readline").createInterface({ input });
   lines.on("line", (line) => line.split(" "));
   lines.on("close", () => setImmediate(begin));
