@@ -11,7 +11,7 @@ import verikit
 from tests.growth import check_linear
 from verikit import Sample
 from verikit.errors import UsageError
-from verikit.verifiers.tools.commands import shell_effects
+from verikit.verifiers.tools.effects import shell_effects
 from verikit.verifiers.tools.shell import MAX_CHARS, parsed
 from verikit.verifiers.tools.watch import StepRules
 from verikit.workspaces import Workspace

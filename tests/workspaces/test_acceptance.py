@@ -132,8 +132,6 @@ ROWS = {
         "verifiers/test_service:test_a_forged_server_is_wrong",
         "verifiers/test_service_lines:test_a_server_of_lines_is_right")),
     33: Row("trajectory: 60 command forms, undecided named", (
-        "verifiers/test_trajectory_forms:test_every_form_that_writes_a_watched_file_is_seen_or_undecided",
-        "verifiers/test_trajectory_forms:test_every_form_on_another_file_passes",
         "verifiers/test_trajectory_paths:test_what_a_command_writes",
         "verifiers/test_trajectory_paths:test_what_a_command_reads",
         "verifiers/test_trajectory_paths:test_the_undecided_has_the_value_that_a_task_gives_it")),

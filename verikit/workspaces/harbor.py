@@ -38,7 +38,7 @@ def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None 
     declared = () if task is None else _declared(root, task)
     known = {*outputs, *uncollected}
     for path in declared:
-        if not any(matches(one, path) or one == f"{path}/**" for one in known):
+        if not any((one != "**" and matches(one, path)) or one == f"{path}/**" for one in known):
             uncollected[path] = "the task declares it, and the trial's record has nothing of it"
     return Workspace(
         FolderSource(root, (*trial, ARTIFACTS), frozenset((RECORD,))),

@@ -10,31 +10,35 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
-from verikit.verifiers.tools.git import git_effect
-from verikit.verifiers.tools.interpreters import (
-    INTERPRETERS,
-    code_of,
-    edits_in_place,
-    run_file,
-)
 from verikit.verifiers.tools.programs import (
+    actions_of_find,
     awk_acts,
+    changes_folder,
+    filled,
+    found_by,
     git_words,
     in_place,
+    module_run,
+    program_name,
     sed_acts,
     target_last,
     tests_of,
+    unwrapped,
     values_of,
     written,
+    xargs_words,
 )
-from verikit.verifiers.tools.session import AgentSession
-from verikit.verifiers.tools.shell import SimpleCommand, Word
+from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
 """`names`: an unknown program has the path as an argument. `hides`: the text doesn't show the effect.
 `opaque`: code in another language decides the effect on the paths that it mentions."""
+MAX_NESTED = 8
+SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
+INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".split())
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk mawk nawk sed
@@ -55,11 +59,14 @@ _PYTEST_READS = frozenset(
 )
 """Long options of pytest that write nothing."""
 _PYTEST_SHORT = re.compile(r"-[qvxsl]*[kmnWr]|-[qvxsl]+$")
-_EDITORS = frozenset("ed ex vi vim nvim emacs nano".split())
-_MAKES = frozenset("make gmake just ninja".split())
-_ARCHIVERS = frozenset("unzip 7z 7za cpio pax unar unrar".split())
+_GIT_WRITES = frozenset(
+    """checkout restore reset apply am stash
+    revert clean merge pull rm mv rebase cherry-pick checkout-index read-tree""".split()
+)
+_JOINED_CODE = re.compile(r"-[bBdEiIOPqsSuvx]*c")
+"""Letters of Python that take no value, then its `-c`."""
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
-"""ProgramEffects whose first word is not a path."""
+"""Programs whose first word is not a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +86,95 @@ class Effect:
     """The program that runs, with its arguments."""
 
 
-class ProgramEffects:
-    """The effects of programs by their kinds, in the folder of a shell."""
+def placed(path: str, cwd: str, root: str) -> str:
+    """A path relative to the workspace's root; absolute if it is outside."""
+    whole = posixpath.normpath(posixpath.join(root, cwd, path))
+    base = posixpath.normpath(root)
+    if whole == base:
+        return "."
+    return whole[len(base) :].lstrip("/") if whole.startswith(base.rstrip("/") + "/") else whole
 
-    def __init__(self, session: AgentSession) -> None:
-        self._session = session
-        self._cwd: str | None = session.cwd
+
+def shell_effects(text: str, root: str) -> Iterator[Effect]:
+    """The effects of a script."""
+    yield from _Shell(root).script(parsed(text), text, 0)
+
+
+class _Shell:
+    """Goes through the commands of a script, and tracks the folder they run in."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._cwd: str | None = ""
+
+    def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
+        """All effects of a script, in order."""
+        if script.problems:
+            yield Effect("opaque", told=f"{script.problems[0]}: {text}")
+            if any(not word.known for command in script.commands for word in command.words):
+                yield Effect("hides", told=text[:100])
+            return
+        for command in script.commands:
+            yield from self._command(without_assignments(command), depth)
+
+    def _command(self, command: SimpleCommand, depth: int) -> Iterator[Effect]:
+        told = " ".join(word.text for word in command.words)[:100]
+        for sign, target in command.redirects:
+            if target.text != "/dev/null":
+                yield self._effect("reads" if sign in ("<", "<&") else "writes", target, told)
+        words, options = unwrapped(command.words)
+        yield from (self._effect("names", word, told) for word in values_of(options))
+        if not words:
+            return
+        if changes_folder(options):
+            here, self._cwd = self._cwd, None
+            yield from self._command(replace(command, words=words, redirects=[]), depth + 1)
+            self._cwd = here
+            return
+        program = program_name(words[0])
+        # `watch 'git push'` has a script for a program, and `flock f -c …` an option
+        if not words[0].known or " " in words[0].text or program.startswith("-") or depth > MAX_NESTED:
+            yield Effect("hides", told=told)
+            return
+        yield Effect("runs", program, told=told, words=words)
+        module = module_run(words) if program == "python" else ()
+        if module:
+            yield Effect("runs", module[0].text, told=told, words=module)
+        if module and module[0].text == "pytest":
+            program, words = "pytest", list(module)
+        yield from self._done_by(program, words[1:], command, told, depth)
+
+    def _done_by(
+        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
+    ) -> Iterator[Effect]:
+        """The effects of a program, by its kind."""
+        if program == "xargs":
+            yield from self._xargs(arguments, depth)
+        elif program == "find":
+            yield from self._find(arguments, told, depth)
+        elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
+            yield from self._nested(program, arguments, command, told, depth)
+        elif program == "cd" or program == "pushd":
+            self._enter(arguments)
+        else:
+            yield from self._program(program, arguments, command, told)
+
+    def _nested(
+        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
+    ) -> Iterator[Effect]:
+        """A program that runs a script: the script is read if the text contains it."""
+        file = _script_file(arguments) if program in SHELLS else None
+        if file is not None:
+            yield self._effect("reads", file, told)
+            return
+        inner = _script_text(program, arguments, command.given)
+        if inner is None:
+            yield Effect("hides", told=told)
+            return
+        here = self._cwd
+        yield from self.script(parsed(inner), inner, depth + 1)
+        if program != "eval":
+            self._cwd = here
 
     def _enter(self, arguments: Sequence[Word]) -> None:
         known = (
@@ -101,79 +191,24 @@ class ProgramEffects:
         flags = [word.text for word in arguments if word.text.startswith("-")]
         special = {
             "dd": lambda: self._dd(arguments, told),
-            "git": lambda: self._git(arguments, command, told),
+            "git": lambda: self._git(arguments, told),
             "pytest": lambda: self._pytest(arguments, told),
             **dict.fromkeys(_COPIES, lambda: self._copy(program, arguments, told)),
-            **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(program, arguments, command, told)),
+            **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
         }
         edits = in_place(program, flags)
-        if program == "patch" and paths:
-            paths = paths[:1]
         if program in special:
             yield from special[program]()
         elif program in ("alias", "trap"):
-            yield self._opaque("\n".join(word.text for word in arguments))
+            yield Effect("opaque", told="\n".join(word.text for word in arguments))
         elif program in _WRITES or edits:
-            yield from self._writer(program, paths, command, told)
+            yield from self._writer(program, paths, told)
             if edits and sed_acts(program, text := "\n".join(word.text for word in paths[:1])):
-                yield self._opaque(text)
+                yield Effect("opaque", told=text)
         elif program in _READS:
             yield from self._reader(program, arguments, told)
         elif program not in _HARMLESS:
-            yield from self._unknown(program, arguments, command, told)
-
-    def _unknown(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
-        """A program that may do anything to the paths among its arguments and in the values of its options."""
-        yield from self._spoken(program, arguments, command, told)
-        if program in _MAKES:
-            yield from self._made(arguments, told)
-        if _unpacks(program, [word.text for word in arguments]):
-            yield self._effect("writes", _unpacked(arguments), told)
-
-    def _spoken(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
-        """The paths and the commands in the words and the input of an unknown program."""
-        for word in _operands(arguments):
-            effect = self._effect("names", word, told)
-            self._session.named.add(effect.path)
-            yield effect
-        spoken = [word.text for word in arguments if program in _EDITORS or set(word.text) & set(" \n!")]
-        if spoken or command.given:
-            yield self._opaque("\n".join([*spoken, command.given or ""]))
-        if program in _EDITORS and command.piped:
-            yield Effect("hides", told=told)
-
-    def _made(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
-        """The recipes of `make`, if the agent wrote them."""
-        folders = ["", *(word.text for word in _operands(arguments))]
-        for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", ""):
-            for folder in folders:
-                path = self._session.placed(posixpath.join(folder, name), self._cwd or "")
-                if path in self._session.texts or path in self._session.edited:
-                    yield self._code(path, told)
-
-    def _code(self, path: str, told: str) -> Effect:
-        """The effect of a text that the agent wrote and that is not followed."""
-        if path in self._session.texts:
-            text = self._session.texts[path]
-            return Effect("hides", told=told) if text is None else self._opaque(text)
-        return self._opaque(self._session.edited.get(path, ""))
-
-    def _opaque(self, text: str) -> Effect:
-        """The effect of code that is not followed. Its relative paths start in the shell's folder."""
-        if self._cwd is None:
-            return Effect("hides", told=text[:100])
-        return Effect("opaque", told=f"{text}\n{self._cwd}" if self._cwd not in ("", ".") else text)
-
-    def _own_code(self, file: Word, told: str) -> Iterator[Effect]:
-        """A program in another language, if the agent wrote it."""
-        path = self._session.placed(file.text, self._cwd or "")
-        if path in self._session.texts or path in self._session.edited:
-            yield self._code(path, told)
-
-    def _wrote(self, word: Word, text: str | None, *, more: bool = False) -> None:
-        """Note a file that the agent wrote."""
-        if word.known and (self._cwd is not None or word.text.startswith("/")):
-            self._session.wrote(self._session.placed(word.text, self._cwd or ""), text, more=more)
+            yield from (self._effect("names", word, told) for word in paths)
 
     def _reader(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A program that reads its paths, and may have an output among them."""
@@ -183,7 +218,7 @@ class ProgramEffects:
         yield from (self._effect("writes", word, told) for word in written(program, arguments))
         text = "\n".join(word.text for word in arguments)
         if awk_acts(program, text) or sed_acts(program, text):
-            yield self._opaque(text)
+            yield Effect("opaque", told=text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """A copy, which reads its sources, or a move, which takes them away."""
@@ -191,30 +226,40 @@ class ProgramEffects:
         paths = target_last(program, arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
         yield from self._into(paths, told)
-        for source in paths[:-1]:
-            self._joined(source, paths[-1], _link_kind(program, arguments))
-
-    def _joined(self, source: Word, target: Word, link: str) -> None:
-        """Note that a path is a copy of another one, or a link to it."""
-        if not (source.known and target.known) or self._cwd is None:
-            return
-        name = posixpath.basename(source.text.rstrip("/"))
-        inside = posixpath.join(target.text, name)
-        for place in (inside,) if target.text.endswith(("/", ".")) else (inside, target.text):
-            path, folder = self._session.placed(place, self._cwd), self._cwd
-            if link == "soft":
-                folder = posixpath.join(folder, posixpath.dirname(place))
-            found = self._session.placed(source.text, folder)
-            if not link:
-                self._session.copied(found, path)
-            elif path not in (found, "."):
-                self._session.links[path] = found
 
     def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         for word in arguments:
             key, _, value = word.text.partition("=")
             if key in ("if", "of"):
                 yield self._effect("reads" if key == "if" else "writes", Word(value, word.known), told)
+
+    def _find(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
+        """`find`, which lists unless it is to run, write or delete something."""
+        found = found_by(arguments)
+        for flag, words in actions_of_find(arguments):
+            if flag == "-delete":
+                yield from (self._effect("writes", path, told) for path in found)
+            elif flag.startswith("-f"):
+                yield from (self._effect("writes", word, told) for word in words)
+            elif not words or words[-1].text not in (";", "+"):
+                yield Effect("hides", told=told)
+            else:
+                here = self._cwd
+                self._cwd = None if flag.endswith("dir") else here
+                # not for each within another command: it would multiply with every level
+                paths = found if depth == 0 or len(found) == 1 else [Word("$file", known=False)]
+                for path in paths:
+                    yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
+                self._cwd = here
+
+    def _xargs(self, arguments: Sequence[Word], depth: int) -> Iterator[Effect]:
+        """The program that `xargs` runs on words that the text does not show."""
+        inner, mark, options = xargs_words(arguments)
+        files = any(word.text.startswith(("-a", "--arg-file")) for word in options)
+        yield from (self._effect("names", word, "xargs") for word in (values_of(options) if files else []))
+        file = Word("$file", known=False)
+        if inner:  # it only prints otherwise
+            yield from self._command(SimpleCommand(filled(inner, mark, file) if mark else [*inner, file]), depth + 1)
 
     def _pytest(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """Tests, which are read; an option that may write leaves the effect open."""
@@ -223,18 +268,13 @@ class ProgramEffects:
         for word in tests_of(arguments):
             yield self._effect(does, word, told)
 
-    def _writer(self, program: str, paths: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+    def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         """A program that changes all of its paths; `sed` all but its script, `patch` the files its patch names."""
         below = program not in ("mkdir", "touch", "tee")
         changed = paths[1:] if program == "sed" and len(paths) > 1 else paths
-        for word in changed:
-            yield replace(self._effect("writes", word, told), below=below)
-            if program == "tee":
-                self._wrote(word, command.given)
-            elif program not in ("rm", "rmdir", "unlink", "mkdir", "touch", "chmod", "chown", "chgrp"):
-                self._wrote(word, told, more=True)
-        if program == "patch" and not paths:
-            yield _patched(command, told)
+        yield from (replace(self._effect("writes", word, told), below=below) for word in changed)
+        if program == "patch":
+            yield Effect("writes", known=False, told=told)
 
     def _into(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         """The target of a copy, and the names of its sources in it if it is a folder."""
@@ -247,7 +287,7 @@ class ProgramEffects:
             inside = Word(posixpath.join(target.text, name), source.known and target.known, source.pattern)
             yield self._effect("writes", inside, told)
 
-    def _git(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+    def _git(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """`git`, by its action; with `-C`, in another folder."""
         words, given = git_words(arguments)
         here = self._cwd
@@ -258,37 +298,29 @@ class ProgramEffects:
                 self._cwd = None
             elif value.text.startswith("alias.") or not value.known:
                 yield Effect("hides", told=told)
-        yield from self._git_action(words, command, told)
+        yield from self._git_action([word for word in words if not word.text.startswith("-")], told)
         self._cwd = here
 
-    def _git_action(self, words: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
-        found = git_effect(words)
-        if found.history:
+    def _git_action(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        action = paths[0].text if paths else ""
+        if action in ("show", "log", "diff", "blame", "cat-file", "grep", "reflog"):
             yield Effect("reads", ".git/history", told=told)
-        yield from (self._effect("reads", word, told) for word in found.reads)
-        yield from (self._effect("writes", word, told) for word in found.writes)
-        if found.unknown:
-            patch = words[0].text in ("apply", "am")
-            yield _patched(command, told) if patch else Effect("writes", known=False, told=told)
-        if found.alias:
-            yield Effect("hides", told=told)
+            yield from (self._effect("reads", word, told) for word in paths[1:])
+        elif action in _GIT_WRITES:
+            named = [word for word in paths[1:] if action in ("checkout", "restore", "rm", "mv")]
+            yield from (self._effect("writes", word, told) for word in named)
+            if not named:
+                yield Effect("writes", known=False, told=told)
 
-    def _interpreter(
-        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str
-    ) -> Iterator[Effect]:
+    def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
-        code = code_of(program, arguments, command)
-        edits = edits_in_place(program, arguments)
-        if edits is not None:
-            yield from (self._effect("writes", word, told) for word in edits)
-        if code is not None:
-            yield self._opaque(code) if code else Effect("hides", told=told)
+        if _has_code(arguments):
+            yield _unread_code(arguments, command, told)
             return
-        file, others = run_file(arguments, command)
-        if file is not None:
-            yield self._effect("reads", file, told)
-            yield from self._own_code(file, told)
-        yield from (self._effect("names", word, told) for word in others)
+        files = [word for word in arguments if not word.text.startswith("-")]
+        if "-m" not in {word.text for word in arguments}:
+            yield from (self._effect("reads", word, told) for word in files[:1])
+        yield from (self._effect("names", word, told) for word in files[1:])
 
     def _effect(self, does: Does, word: Word, told: str) -> Effect:
         if word.text.startswith("~"):
@@ -301,46 +333,49 @@ class ProgramEffects:
             text = ""
         path = ""
         if text or word.known:
-            path = self._session.placed(text, "" if absolute else self._cwd or "")
+            path = placed(text, "" if absolute else self._cwd or "", self._root)
         return Effect(does, path, word.known, word.pattern, told=told)
 
 
-def _operands(arguments: Sequence[Word]) -> list[Word]:
-    """The words that are no options, and the values of options."""
-    options = [word for word in arguments if word.text.startswith("-")]
-    return [*(word for word in arguments if not word.text.startswith("-")), *values_of(options)]
+def _code_flag(arguments: Sequence[Word]) -> int | None:
+    """The position of a shell's `-c`, which may be one of several letters."""
+    return next((n for n, word in enumerate(arguments) if word.text.startswith("-") and "c" in word.text), None)
 
 
-def _link_kind(program: str, arguments: Sequence[Word]) -> str:
-    """Whether a copy makes `soft` or `hard` links; "" if it copies."""
-    letters = "".join(word.text for word in arguments if word.text.startswith("-") and word.text[1:2] != "-")
-    if program == "ln":
-        return "soft" if "s" in letters else "hard"
-    return "hard" if program == "cp" and set("ls") & set(letters) else ""
+def _script_file(arguments: Sequence[Word]) -> Word | None:
+    """The file that a shell runs."""
+    files = [word for word in arguments if not word.text.startswith("-")]
+    return files[0] if _code_flag(arguments) is None and files and files[0].known else None
 
 
-def _patched(command: SimpleCommand, told: str) -> Effect:
-    """The effect of a patch, which is followed only by the names in it."""
-    return Effect("writes", known=False, told=told) if command.given is None else Effect("opaque", told=command.given)
+def _script_text(program: str, arguments: Sequence[Word], given: str | None) -> str | None:
+    """The script that a program runs, from its arguments or its input. None if the text doesn't contain it."""
+    if program == "eval":
+        return " ".join(word.text for word in arguments) if all(word.known for word in arguments) else None
+    if program not in SHELLS:
+        return None
+    flag = _code_flag(arguments)
+    if flag is None:
+        return given
+    script = arguments[flag + 1 : flag + 2]
+    return script[0].text if script and script[0].known else None
 
 
-def _unpacks(program: str, words: Sequence[str]) -> bool:
-    """Whether an archiver unpacks files into a folder."""
-    if program in ("tar", "bsdtar"):
-        modes = [word for at, word in enumerate(words) if at == 0 or (word[:1] == "-" and word[1:2] != "-")]
-        return any("x" in mode for mode in modes) or bool({"--extract", "--get"} & set(words))
-    return program in _ARCHIVERS and not {"-l", "-t", "-p", "a", "l"} & set(words)
+def _has_code(arguments: Sequence[Word]) -> bool:
+    """Whether an interpreter gets code in its arguments or its input instead of a file."""
+    options = takewhile(lambda word: word.text.startswith("-"), arguments)
+    joined = any(_JOINED_CODE.match(word.text) for word in options)
+    return joined or not arguments or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments)
 
 
-def _unpacked(arguments: Sequence[Word]) -> Word:
-    """The files of an archive: below the folder that an option names, or the current one."""
-    for before, word in zip(["", *(each.text for each in arguments)], arguments, strict=False):
-        name, _, value = word.text.partition("=")
-        if name in ("--directory", "--cd") and value:
-            return Word(posixpath.join(value, "$file"), known=False)
-        if before in ("-C", "-d", "--directory"):
-            return Word(posixpath.join(word.text, "$file"), known=False)
-    return Word("./$file", known=False)
+def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
+    """The effect of code in another language, which is not followed."""
+    in_arguments = any(word.text in ("-c", "-e") for word in arguments)
+    from_pipe = command.given is None and command.piped and not in_arguments
+    filled_in = any("$file" in word.text and not word.known for word in arguments)
+    if from_pipe or filled_in:
+        return Effect("hides", told=told)
+    return Effect("opaque", told="\n".join([*(word.text for word in arguments), command.given or ""]))
 
 
 def _writes_nothing(flag: str) -> bool:

@@ -10,16 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from verikit.verifiers.tools.escapes import escaped
-
 MAX_CHARS = 200_000
 MAX_DEPTH = 20
 MAX_SUBSHELLS = 10  # that start with `((`, of a text; more are a problem
-MAX_SUBSHELLS_DEEP = 50
 _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
 RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _SUBSTITUTIONS = re.compile(r"\$(?!')|`")
 _JUMPS = r"\\.|`(?:\\.|[^`\\])*`|\$[({]|"
 _QUOTES = r"\$'(?:\\.|[^'\\])*'|'[^']*'|" + _JUMPS
@@ -56,8 +54,6 @@ class SimpleCommand:
     """The operator after it: `&&`, `||`, `;`, a line break, …; "" at the end of the text."""
     inner: bool = False
     """Whether it is part of a substitution."""
-    within: tuple[int, ...] = ()
-    """The subshells around it, by their numbers."""
 
 
 @dataclass(slots=True)
@@ -67,13 +63,6 @@ class Script:
     commands: list[SimpleCommand] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """The parts that could not be read."""
-    subshells: int = 0
-    """The number of `(…)` and `$(…)`."""
-
-    def opened(self) -> int:
-        """The number of a new subshell."""
-        self.subshells += 1
-        return self.subshells
 
 
 def parsed(text: str) -> Script:
@@ -89,11 +78,9 @@ def parsed(text: str) -> Script:
 class _Reader:
     """Reads one text; separate readers read substitutions, into the same script."""
 
-    def __init__(
-        self, text: str, script: Script, variables: dict[str, str], depth: int, within: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
         self._text, self._at, self._script = text, 0, script
-        self._variables, self._depth, self._within = variables, depth, within
+        self._variables, self._depth = variables, depth
         self._documents: list[tuple[SimpleCommand, str, bool]] = []
         self._in_pattern = False
         """Whether a pattern of `case` comes next."""
@@ -157,7 +144,7 @@ class _Reader:
         if self._depth >= MAX_DEPTH:
             self._script.problems.append("substitutions within substitutions without end")
             text = ""
-        return _Reader(text, self._script, self._variables, self._depth + 1, (*self._within, self._script.opened()))
+        return _Reader(text, self._script, self._variables, self._depth + 1)
 
     def _word_of(self, command: SimpleCommand) -> None:
         begin = self._at
@@ -183,20 +170,9 @@ class _Reader:
         if self._is_pattern(command, sign):
             return SimpleCommand()
         taken = self._end(command)
-        if sign in ("(", ")"):
-            self._subshell(sign)
         if sign == "\n":
             self._here_documents()
         return SimpleCommand(piped=sign in ("|", "|&"), lead=[] if taken else command.lead)
-
-    def _subshell(self, sign: str) -> None:
-        """A subshell begins or ends."""
-        if sign == ")":
-            self._within = self._within[:-1]
-        elif len(self._within) < MAX_SUBSHELLS_DEEP:
-            self._within = (*self._within, self._script.opened())
-        else:
-            self._script.problems.append("many subshells")
 
     def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
         """Whether the words are patterns of `case`, which are not commands. Keeps track of where patterns are."""
@@ -248,7 +224,7 @@ class _Reader:
                 self._variables.pop(word.text, None)
             return False
         if command.words or command.redirects:
-            command.inner, command.within = self._depth > 0, self._within
+            command.inner = self._depth > 0
             self._script.commands.append(command)
             return True
         return False
@@ -330,8 +306,8 @@ class _Reader:
                 return False
             return self._substituted(self._bracketed(at + 2), parts)
         if text.startswith("$'", at):
-            inner, self._at = escaped(text, at + 2)
-            parts.append(inner)
+            self._at += 1
+            parts.append(self._ansi())
             return True
         name = self._name(at + 1)
         if name is None:
@@ -385,6 +361,32 @@ class _Reader:
         self._inside(inner).read()
         parts.append(f"$({inner})")
         return False
+
+    def _ansi(self) -> str:
+        """A string in `$'…'`, with its escapes."""
+        found: list[str] = []
+        self._at += 1
+        while self._at < len(self._text) and self._text[self._at] != "'":
+            if self._text[self._at] != "\\":
+                found.append(self._text[self._at])
+                self._at += 1
+                continue
+            sign = self._text[self._at + 1 : self._at + 2]
+            self._at += 2
+            digits = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
+            if not digits:
+                found.append(_ESCAPES.get(sign, sign))
+                continue
+            begin = self._at if sign in "xuU" else self._at - 1
+            end = begin
+            allowed = "0123456789abcdefABCDEF" if sign in "xuU" else "01234567"
+            while end < min(begin + digits, len(self._text)) and self._text[end] in allowed:
+                end += 1
+            self._at = end
+            number = int(self._text[begin:end] or "0", 16 if sign in "xuU" else 8)
+            found.append(chr(number) if number < 0x110000 else "")
+        self._at += 1
+        return "".join(found)
 
 
 def _assignment(word: Word) -> bool:

@@ -11,10 +11,9 @@ from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect
+from verikit.verifiers.tools.effects import Effect, placed
 from verikit.verifiers.tools.programs import runs
-from verikit.verifiers.tools.session import placed
-from verikit.verifiers.tools.steps import Readings, Steps
+from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
@@ -57,29 +56,29 @@ class StepRules:
         return all_hold(parts)
 
     def _never(
-        self, doing: Doing, target: str, steps: Sequence[tuple[int, Readings]], workspace: Workspace | None
+        self, doing: Doing, target: str, steps: Sequence[tuple[int, Effect]], workspace: Workspace | None
     ) -> Score:
         if doing == "writes" and workspace is not None and (found := _differs(workspace, target)):
             return Score(0.0, reason=f"{shown(found)} differs from what it was")
         unclear = ""
-        for number, readings in steps:
-            verdict = concerns_all(readings, doing, target, self.root)
+        for number, effect in steps:
+            verdict = concerns(effect, doing, target, self.root)
             if verdict:
-                return Score(0.0, reason=f"step {number}: {shown(_told(readings))}")
+                return Score(0.0, reason=f"step {number}: {shown(effect.told)}")
             if verdict is None and not unclear:
-                unclear = f"step {number}: {shown(_told(readings))}"
+                unclear = f"step {number}: {shown(effect.told)}"
         return self._unclear(unclear) if unclear else Score(1.0, reason=f"{len(steps)} effects, none of them")
 
-    def _in_order(self, steps: Sequence[tuple[int, Readings]]) -> Score:
+    def _in_order(self, steps: Sequence[tuple[int, Effect]]) -> Score:
         left, unclear = list(self.order), ""
-        for number, readings in steps:
+        for number, effect in steps:
             if not left:
                 break
-            verdict = concerns_all(readings, *left[0], self.root)
+            verdict = concerns(effect, *left[0], self.root)
             if verdict:
                 left.pop(0)
             elif verdict is None and not unclear:
-                unclear = f"step {number}: {shown(_told(readings))}"
+                unclear = f"step {number}: {shown(effect.told)}"
         if not left:
             return Score(1.0, reason="in this order")
         told = f"{' '.join(left[0])} does not come, or not in its place"
@@ -107,22 +106,6 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
             )
         found.append((doing, target.strip()))
     return tuple(found)
-
-
-def concerns_all(readings: Readings, doing: Doing, target: str, root: str) -> bool | None:
-    """Whether an effect is the watched one; None: only in some readings, or its text doesn't show it.
-
-    A `cd` usually succeeds, so the reading in which it fails only takes away certainty that nothing happened.
-    """
-    *usual, failed = (effect is not None and concerns(effect, doing, target, root) for effect in readings)
-    found = set(usual or [failed])
-    if found == {False} and failed is not False:
-        return None
-    return found.pop() if len(found) == 1 else None
-
-
-def _told(readings: Readings) -> str:
-    return next((effect.told for effect in readings if effect is not None), "")
 
 
 def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
@@ -219,11 +202,11 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
     return turns
 
 
-def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Readings]]:
+def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
     """The effects of each step, with its number from 1."""
-    number, steps = 0, Steps(root)
+    number = 0
     for turn in turns:
         if by_assistant(turn):
             number += 1
             for call in calls_in([turn]):
-                yield from ((number, readings) for readings in steps.effects_of(call))
+                yield from ((number, effect) for effect in effects_of(call, root))
