@@ -25,6 +25,7 @@ def test_a_value_after_a_pronoun_and_a_verb_is_the_answer(value, said):
     "It's 5. No, 6.",
     "It's 5/7.", "It's 5:7.", "It's 5^2.", "It's 5 + 2.", "It's -5.", "It's - 5.", "It's 5 to 7.", "It's 5-7.",
     "It's 5, 7.",
+    "It's 5, not 5.", "C'est 5, pas vrai.", "Soit 5.", "Sea 5.", "Be 5.", "It's 5… no, 6.",
     "It's 5 = 7.", "It's > 5.", "It's 5 (wrong).", "It's 5 not.", "It's 5... not.", "> It's 5.", "If it's 5.",
     "It's not that it's 5.", "It's between 5 and 7.", "It's 5 mod 7.", "It's 5 more than that.", "It's 5 million.",
     "C'est 5 ?", "Ce n'est pas 5.", "Si c'est 5.", "C'est 5 de plus.", "C'est 5 fois plus.", "C'est 5, non, 6.",
@@ -36,12 +37,12 @@ def test_a_sentence_that_says_more_than_the_value_is_not_the_value(reply):
 
 
 DESCRIBED = r"""\boxed{{6}}. The final answer is {}.|\boxed{{6}}
-The final answer is indeed {}.|The answer is 6. The answer is {}.|The answer is 6. The final answer is {}.""".split("|")
+The final answer is indeed {}.""".split("|")
 
 
 @pytest.mark.parametrize("reply", DESCRIBED)
 @pytest.mark.parametrize("word", ["positive", "even", "an even integer", "positive and even", "a large number"])
-def test_a_description_of_the_answer_does_not_replace_it(word, reply):
+def test_a_description_of_a_box_does_not_replace_it(word, reply):
     assert verify(reply.format(word), "6").equal
     assert not verify(reply.format(word), "7").equal
     assert UNANIMOUS(reply.format(word), "6").value == 1.0
@@ -49,24 +50,43 @@ def test_a_description_of_the_answer_does_not_replace_it(word, reply):
 
 @pytest.mark.parametrize("reply", DESCRIBED)
 @pytest.mark.parametrize("said", [
-    "7", "seven", "zero", "odd", "negative", "wrong", "undefined", "infinite", "unknown", "x", "positive 7",
+    "7", "seven", "zero", "odd", "negative", "wrong", "undefined", "infinite", "unknown", "x", "positive 7", "prime",
+    "irrational",
 ])  # fmt: skip
-def test_another_value_or_a_wrong_description_replaces_the_answer(said, reply):
+def test_another_value_or_a_wrong_description_replaces_a_box(said, reply):
     assert not verify(reply.format(said), "6").equal
 
 
-def test_a_description_after_a_withdrawal_does_not_restore_the_answer():
-    assert not verify("The answer is 6. That is wrong. The answer is even.", "6").equal
-    assert not verify("The answer is 6. Wait, no. The answer is even.", "6").equal
-    assert not verify(r"\boxed{6} is wrong. The final answer is even.", "6").equal
-    assert not verify("The answer is 6." + " We check again." * 20 + " The final answer is even.", "6").equal
+@pytest.mark.parametrize("reply", [
+    r"\boxed{6} is wrong. The final answer is even.", r"\boxed{6}. It's 8. The final answer is even.",
+    r"\boxed{6}. The final answer is even. Wait, that is wrong. It is 7.",
+    r"\boxed{6}. The final answer is even. Wait, that is wrong.",
+    r"\boxed{6}." + " We check again." * 30 + " The final answer is even.",
+])  # fmt: skip
+def test_a_description_beside_a_doubt_or_another_number_leaves_a_box_replaced(reply):
+    assert not verify(reply, "6").equal
 
 
-@pytest.mark.parametrize("reply", DESCRIBED)
-def test_a_description_is_the_answer_if_the_gold_answer_is_one(reply):
-    assert verify(reply.format("even"), "even").equal
-    assert not verify(reply.format("even"), "odd").equal
-    assert not verify(r"\boxed{even}. The final answer is odd.", "even").equal
+@pytest.mark.parametrize(("reply", "right", "wrong"), [
+    (r"\boxed{even}. The final answer is odd.", "odd", "even"),
+    (r"\boxed{neutral}. The final answer is positive.", "positive", "neutral"),
+    ("The answer is odd. We check that again. The answer is even.", "even", "odd"),
+    ("The answer is odd. The answer is not even.", "odd", "even"),
+    ("6", "The answer is 6. The answer is even.", "The answer is 7. The answer is odd."),
+])  # fmt: skip
+def test_words_that_could_describe_a_number_are_answers_where_the_gold_answer_is_none(reply, right, wrong):
+    assert verify(reply, right).equal
+    assert not verify(reply, wrong).equal
+
+
+def test_a_denied_box_is_not_the_answer():
+    assert not verify(r"\boxed{12}. The final answer is not 12.", "12").equal
+    assert verify(r"\boxed{12}. The final answer is not 13.", "12").equal
+
+
+@pytest.mark.parametrize("reply", ["The answer is Ottawa, not, as many think, Toronto.", "It is Ottawa, not Toronto."])
+def test_an_aside_on_another_value_does_not_withdraw_a_name(reply):
+    assert verify(reply, "Ottawa").equal
 
 
 @pytest.mark.parametrize("said", [

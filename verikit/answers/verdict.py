@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 
 from verikit.answers import choices
@@ -77,7 +78,8 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     gold = read_gold(gold_text)
     if gold.problem:
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
-    found = extract.without_description(part, found, gold.text, gold.numeral)
+    if gold.numeral:
+        found = extract.without_description(part, found, Fraction(gold.text))
     if found and found[-1].form == "open box":
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.letters and terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from verikit.answers.claims import closing
 from verikit.answers.claims.json_answers import json_answer
-from verikit.answers.claims.predicates import contradicts, is_property
+from verikit.answers.claims.predicates import applies, is_property
 from verikit.answers.claims.roles import Role, role_before
 from verikit.answers.claims.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
 from verikit.answers.claims.tokens import asserts_all, reaches_nothing, sentence_before, tokens
@@ -20,8 +20,9 @@ from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
 from verikit.answers.parser.tree import MAX_CHARS
 from verikit.replies.split import reply_text
 
-MAX_DESCRIBED = 200
-"""Maximum number of characters from the start of a value to the start of its description."""
+MAX_DESCRIBED = 400
+"""Maximum number of characters from a box to the end of a reply that describes its value."""
+_DIGIT = re.compile(r"\d")
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
 _MARK = re.compile(r"\\(?:boxed|fbox|framebox)")
 _SPACE = re.compile(r"\s*")
@@ -179,46 +180,39 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
 
 def marked(text: str, every: bool = False) -> list[FoundAnswer]:
     """The marked answers of a text, with the decisive one last. Only the last one of a form unless `every` is set."""
-    if found := boxes(text, every):
-        found += _final_statements(text, found[-1].start, every)
+    found = boxes(text, every)
+    if found:
+        start = found[-1].start
+        if text.find("inal", start) >= 0 or text.find("INAL", start) >= 0:
+            later = statements(text[start:], every)
+            found += [
+                s._replace(start=s.start + start) for s in later if s.form != "statement" and "boxed" not in s.text
+            ]
     else:
         found = statements(text, every)
         if "####" in text and (hashed := hash_mark(text)):
             found = sorted([*found, hashed], key=lambda f: f.start)
-        value = found[-1 - _is_described(found)] if found else None
-        if value and (rest := after_withdrawal(text, max(1, value.start))) is not None:
-            return marked(rest, every) or [last_line(rest)] if rest else [value._replace(role="withdrawn")]
-        if value and value.form != "####" and (rest := replacement(text, value)):
+        if found and (rest := after_withdrawal(text, max(1, found[-1].start))) is not None:
+            return marked(rest, every) or [last_line(rest)] if rest else [found[-1]._replace(role="withdrawn")]
+        if found and found[-1].form != "####" and (rest := replacement(text, found[-1])):
             later = marked(rest, every) or [last_line(text)]
             return [*found[:-1], *later] if every else later
     return asserted(found) if len(found) > 1 else found
 
 
-def _final_statements(text: str, start: int, every: bool) -> list[FoundAnswer]:
-    """The final answers that are stated after a box at `start`."""
-    if text.find("inal", start) < 0 and text.find("INAL", start) < 0:
-        return []
-    later = statements(text[start:], every)
-    return [s._replace(start=s.start + start) for s in later if s.form != "statement" and "boxed" not in s.text]
+def without_description(text: str, found: list[FoundAnswer], value: Fraction) -> list[FoundAnswer]:
+    """The marked answers without a last one that only describes the box before it: "6. The final answer is even.".
 
-
-def _is_described(found: list[FoundAnswer]) -> bool:
-    """Whether the last marked answer only describes the one before it."""
-    return len(found) > 1 and not found[-1].negated and is_property(found[-1].text)
-
-
-def without_description(text: str, found: list[FoundAnswer], gold: str, number: bool) -> list[FoundAnswer]:
-    """The marked answers without a last one that only describes the one before it: "6. The final answer is even.".
-
-    It stays if the gold answer is such a word or a number that the description does not apply to, and if words between
-    the two doubt the first.
+    Args:
+        text: The reply.
+        found: Its marked answers.
+        value: The gold answer. A description that does not apply to it stays.
     """
-    if not _is_described(found) or is_property(gold) or (number and contradicts(found[-1].text, Fraction(gold))):
+    if len(found) < 2 or found[-2].form != "box" or found[-1].negated or not is_property(found[-1].text):
         return found
-    value, description = found[-2:]
-    between = text[value.start : description.start]
-    is_doubted = not asserts_all(between) or after_withdrawal(between, 1) is not None
-    return found if len(between) > MAX_DESCRIBED or is_doubted else found[:-1]
+    rest = text[found[-2].start :].partition(found[-2].text)[2]
+    is_plain = len(rest) <= MAX_DESCRIBED and not _DIGIT.search(rest) and asserts_all(rest)
+    return found[:-1] if is_plain and after_withdrawal(rest, 1) is None and applies(found[-1].text, value) else found
 
 
 def last_line(text: str) -> FoundAnswer:

@@ -93,10 +93,11 @@ def is_property(text: str) -> bool:
     return bool(words) and words <= PROPERTIES
 
 
-def contradicts(said: str, value: Fraction) -> bool:
-    """Whether the description of a value does not apply to a number: "even" of 5."""
-    applies = {
-        "positive": value > 0, "negative": value < 0, "even": value % 2 == 0, "odd": value % 2 == 1,
-        "integer": value.denominator == 1,
+def applies(said: str, value: Fraction) -> bool:
+    """Whether the description of a value applies to a number: "even" does not to 5."""
+    kinds = {
+        "positive": value > 0, "negative": value < 0, "nonnegative": value >= 0, "non-negative": value >= 0,
+        "nonzero": value != 0, "non-zero": value != 0, "even": value % 2 == 0, "odd": value % 2 == 1,
+        "integer": value.denominator == 1, "whole": value.denominator == 1 and value >= 0,
     }  # fmt: skip
-    return not all(applies.get(token.text, True) for token in tokens(said))
+    return all(kinds.get(token.text, True) for token in tokens(said))

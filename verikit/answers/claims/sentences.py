@@ -35,6 +35,8 @@ _OPENERS = SUBJECTS | COPULAS | {word for word, role in ROLES.items() if role in
 """Words that may begin a sentence such as "So it's 5"."""
 _MARK_WITHIN = re.compile(r"[*\n,:;=!?()/\"\[]|[.]\s")
 _VALUE = re.compile(r"(?![-−–—]\s)(?:[-−+$\\\d(\[{£€¥√]|[a-zA-Z]\s?=)")
+_DOTS = re.compile(r"\.\.|…")
+_DIGIT = re.compile(r"\d")
 MAX_LEAD = 60
 """Maximum number of characters of the words before the value in "So it would be 5"."""
 _EDGE = " \t.,;:。，*\"“”'`"
@@ -67,9 +69,12 @@ def stated_value(text: str) -> str:
         (part for part in reversed(_SENTENCE_END.split(text.replace("**", ""))) if part.strip()), ""
     ).strip()
     said = sentence[_end_of_lead(sentence) :].lstrip() if len(sentence) <= MAX_CHARS else ""
-    if said == sentence or ".." in said or not _VALUE.match(said) or predicate(said).role != "asserted":
+    if said == sentence or _DOTS.search(said) or not _VALUE.match(said) or predicate(said).role != "asserted":
         return ""
     value = without_reasons(said, attributes=False)
+    rest = said.removeprefix(value)
+    if any(token.role == "not" for token in tokens(rest)) and (value in rest or not _DIGIT.search(rest)):
+        return ""  # "5, not true" rather than "5, not 6"
     words = (value[token.start : token.start + len(token.text)] for token in tokens(value))
     return value if all(map(_may_be_in_value, words)) else ""
 
@@ -191,7 +196,7 @@ def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
     if attributes and (first.role == "after" or first.text == "as"):
         return True
     if first.role == "not":
-        return roles[1:2] != ["comma"]
+        return roles[1:2] != ["comma"] or first.text in ("not", "nicht")  # others begin a correction: "5, non, 6"
     return roles[:2] == ["and", "not"]
 
 

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from verikit.answers.claims.closing import MAX_LINE, bullets
-from verikit.answers.claims.predicates import is_property, predicate
+from verikit.answers.claims.predicates import predicate
 from verikit.answers.claims.roles import Role, belongs_to_another, is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
 from verikit.answers.claims.tokens import ClaimToken, another_offer, asserts_all, sentence_before, sentence_end, tokens
@@ -86,30 +86,9 @@ _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
 
 
 def statements(text: str, every: bool = False) -> list[FoundAnswer]:
-    """The last stated answer, or with `every` each of the last `MAX_KEPT`. Adjacent different ones are one list.
-
-    A description of the answer may come last: "The answer is 6. The answer is even."
-    """
+    """The last stated answer, or with `every` each of the last `MAX_KEPT`. Adjacent different ones are one list."""
     found: list[FoundAnswer] = []
     remarks: list[FoundAnswer] = []
-    described: list[FoundAnswer] = []
-    for item, end in _each_stated(text):
-        if _REMARK.match(item.text):
-            remarks.append(item)
-        elif not item.negated and is_property(item.text):
-            if not found:
-                described = [item]
-        elif found and not (item.negated or found[-1].negated) and found[-1].start - end <= _NEAR:
-            found.append(_with_next(item, found.pop()))
-        elif found and not every and not found[-1].negated:
-            break
-        else:
-            found.append(item)
-    return (found[::-1] + described) or remarks[:1]
-
-
-def _each_stated(text: str) -> Iterator[tuple[FoundAnswer, int]]:
-    """The statements of a text and their ends, from the last to the first."""
     following: tuple[int, int] | None = None
     for start, noun_end in _nouns(text):
         link = _CONNECTOR.match(text, noun_end)
@@ -122,16 +101,22 @@ def _each_stated(text: str) -> Iterator[tuple[FoundAnswer, int]]:
             end = following[0]
             item = item._replace(text=text[link.end() : end].strip(" .\n"))
         following = (start, link.end())
-        if item.text:
-            yield item, end
-
-
-def _with_next(item: FoundAnswer, following: FoundAnswer) -> FoundAnswer:
-    """A statement and the one right after it as one list."""
-    if following.text != item.text:
-        pieces = (item.text, *(following.pieces or (following.text,)))
-        following = following._replace(text=f"{item.text} , {following.text}", pieces=pieces)
-    return following._replace(start=item.start, role=item.role)
+        if not item.text:
+            continue
+        if _REMARK.match(item.text):
+            remarks.append(item)
+            continue
+        if found and not (item.negated or found[-1].negated) and found[-1].start - end <= _NEAR:
+            last = found.pop()
+            if last.text != item.text:
+                pieces = (item.text, *(last.pieces or (last.text,)))
+                last = last._replace(text=f"{item.text} , {last.text}", pieces=pieces)
+            found.append(last._replace(start=start, role=item.role))
+        elif found and not every and not found[-1].negated:
+            break
+        else:
+            found.append(item)
+    return found[::-1] or remarks[:1]
 
 
 def _places(folded: str, noun: str) -> Iterator[tuple[int, int]]:

@@ -82,19 +82,19 @@ SUBJECTS = frozenset(
     het dat dit это 它 这 那 這 他 她 それ これ""".split()
 )
 """Pronouns that refer to what is asked, as in "It's 5."."""
+_SUPPOSED = frozenset("soit sea seja sei be were being です が は".split())
+"""Words with the role of "is" that suppose a value ("let it be 5") or follow what they are about."""
 COPULAS = frozenset("re d ll sono zijn это будет будут".split()) | {
-    word for word, role in ROLES.items() if word == "'s" or (role in ("is", "would") and word.isalpha())
+    word
+    for word, role in ROLES.items()
+    if word == "'s" or (role in ("is", "would") and word.isalpha() and word not in _SUPPOSED)
 }
 """Verbs between such a pronoun and its value, with the rests of "they're", "it'd" and "it'll"."""
 PROPERTIES = frozenset(
-    """positive negative nonnegative non-negative nonzero non-zero even odd prime composite integer integral whole
-    natural rational irrational real finite exact approximate large small big huge tiny round simple nice neat
-    surprising interesting positiv negativ gerade ungerade ganzzahlig rational reell positif négatif négative pair paire
-    impair impaire entier entière rationnel réel positivo positiva negativo negativa par impar pari dispari intero
-    intera entero entera inteiro inteira racional razionale real reale positief negatief положительный
-    положительное отрицательный отрицательное чётный чётное нечётный нечётное целое""".split()
+    """positive negative nonnegative non-negative nonzero non-zero even odd integer whole rational real finite large
+    small big huge tiny round simple nice neat surprising interesting""".split()
 )
-"""Words for a sign, a parity, a kind or the look of a value, which do not name the value."""
+"""Words that describe a number and do not name it. `predicates.applies` knows those that may not apply to a number."""
 PRONOUNS = frozenset("they he she".split())
 """Words before "answer" that make it another person's or an abandoned one."""
 _REACHING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they but".split())
