@@ -39,10 +39,10 @@ Examples:
 @click.command(
     epilog=EXAMPLES,
     cls=GroupedCommand,
-    usual="--judge --out --by-key --gold --map --limit --length-control",
+    usual="--judge --out --by-key --gold --map --limit",
     purposes={
         "Judge's reliability": "--labels --canaries",
-        "AlpacaEval": "--gamed --instructions",
+        "AlpacaEval": "--length-control --gamed --instructions",
     },
 )
 @click.argument("files", nargs=-1, required=True)
