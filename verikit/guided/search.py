@@ -300,7 +300,9 @@ def _begun(prompt: EnginePrompt, said: Sequence[Message], begun: str) -> EngineP
         return prompt + "".join(f"{message['content']}\n\n" for message in said) + begun
     turns: list[Any] = [*prompt, *said]
     if begun and turns[-1]["role"] == "assistant":
-        turns[-1] = {**turns[-1], "content": turns[-1]["content"] + begun}
+        said_last = turns[-1]["content"]
+        more = begun if isinstance(said_last, str) else [{"type": "text", "text": begun}]
+        turns[-1] = {**turns[-1], "content": said_last + more}
         return turns
     return [*turns, Message(role="assistant", content=begun)] if begun else turns
 

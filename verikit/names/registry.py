@@ -258,7 +258,12 @@ def _mistyped(make: Callable[..., Any], given: Mapping[str, Any]) -> tuple[str, 
 
 
 def numeric_type(make: Callable[..., Any], option: str) -> str:
-    """Return the type of an option that can only be numbers, true, false or None. Empty if it is another."""
+    """Return the type of an option that can only be numbers, true, false or None. Empty if it is another.
+
+    Only verikit's own annotations count: another author's function may convert a string itself.
+    """
+    if not str(getattr(make, "__module__", "")).startswith("verikit."):
+        return ""
     try:
         declared = signature(make).parameters[option].annotation
     except (TypeError, ValueError, KeyError):

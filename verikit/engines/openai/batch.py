@@ -185,7 +185,7 @@ class OpenAIBatch(StreamingEngine):
             askers[key].append(number)
             if key not in bodies:
                 try:
-                    body = body_of(request, self.model, vllm=False, limit_key=NEW_LIMIT_KEY)
+                    body = body_of(request, self.model, vllm=False, limit_key=NEW_LIMIT_KEY, pictures=self.pictures)
                     bodies[key] = {**body, **self.body}
                 except EngineError as error:
                     bodies[key] = error.with_traceback(None)

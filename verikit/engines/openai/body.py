@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from verikit.engines.errors import Unsupported
+from verikit.engines.pictures import sendable
 from verikit.engines.types import Request
 
 
@@ -17,15 +18,23 @@ def path_of(request: Request) -> str:
     return "chat/completions" if request.kind == "chat" else "completions"
 
 
-def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict[str, Any]:
-    """Return the JSON body. `limit_key` is the key of a reply's maximum tokens in the server's chat endpoint.
+def body_of(request: Request, model: str, *, vllm: bool, limit_key: str, pictures: bool = False) -> dict[str, Any]:
+    """Return the JSON body.
+
+    Args:
+        request: The request.
+        model: The model's name.
+        vllm: Whether the server is vLLM.
+        limit_key: The key of a reply's maximum tokens in the server's chat endpoint.
+        pictures: Whether the model reads pictures.
 
     Raises:
         Unsupported: The server does not support this.
+        BadRequest: The prompt has a part that is not sent.
     """
     chat = request.kind == "chat"
     body: dict[str, Any] = {"model": model, "temperature": request.temperature}
-    body["messages" if chat else "prompt"] = request.prompt
+    body["messages" if chat else "prompt"] = sendable(request.prompt, pictures=pictures) if chat else request.prompt
     body[limit_key if chat else "max_tokens"] = request.max_tokens
     _add_sampling(body, request)
     if request.logprobs is not None:

@@ -67,7 +67,8 @@ class Call:
     def _try(self, timeout_s: float, limit_key: str) -> Generation:
         engine, end = self._engine, time.monotonic() + timeout_s
         vllm = engine.is_vllm(timeout_s)
-        body = {**body_of(self.request, engine.model, vllm=vllm, limit_key=limit_key), **engine.body}
+        body = body_of(self.request, engine.model, vllm=vllm, limit_key=limit_key, pictures=engine.pictures)
+        body |= engine.body
         left = max(LEAST_S, end - time.monotonic())
         return generation_of(engine.ask(path_of(self.request), body, left), self.request)
 

@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from verikit.engines.errors import BadReply, Unreachable, Unsupported
+from verikit.engines.pictures import EmbeddedPicture, parts_of
 from verikit.engines.types import Output, Request
-from verikit.engines.vendors.base import EmbeddedPicture, VendorEngine, parts_of, turns_of
+from verikit.engines.vendors.base import VendorEngine, turns_of
 from verikit.errors import EngineTimeout, MissingExtra
 
 FINISHED = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}

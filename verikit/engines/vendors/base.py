@@ -11,7 +11,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -21,6 +21,7 @@ from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
+from verikit.engines.pictures import text_of
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind, TakeBack
 from verikit.engines.usage import Prices, added
@@ -217,28 +218,13 @@ def _remake(make: partial[VendorEngine], key: SecretStr) -> VendorEngine:
     return make(api_key=key.get_secret_value())
 
 
-class EmbeddedPicture(NamedTuple):
-    """A picture in a message."""
-
-    media_type: str
-    data: str
-    """Base64."""
-
-
-def parts_of(content: Any) -> list[str | EmbeddedPicture]:
-    """Return the pieces of a message's content: text and pictures."""
-    return [content] if isinstance(content, str) else [_part(part) for part in content]
-
-
-def _part(part: Mapping[str, Any]) -> str | EmbeddedPicture:
-    if part["type"] == "text":
-        return str(part["text"])
-    head, _, data = part["image_url"]["url"].partition(",")
-    return EmbeddedPicture(head.removeprefix("data:").removesuffix(";base64"), data)
-
-
 def turns_of(request: Request) -> tuple[str, list[Message]]:
-    """The system messages' text, and the other turns."""
+    """The system messages' text, and the other turns.
+
+    Raises:
+        BadRequest: A system message has a picture.
+    """
     turns: list[Any] = list(request.prompt)
-    system = [str(turn["content"]) for turn in turns if turn.get("role") in ("system", "developer")]
+    said = [turn["content"] for turn in turns if turn.get("role") in ("system", "developer")]
+    system = [text_of(content, "a system message") for content in said]
     return "\n\n".join(system), [turn for turn in turns if turn.get("role") not in ("system", "developer")]

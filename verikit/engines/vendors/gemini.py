@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 
 from verikit.engines.errors import BadReply, BadRequest, Unreachable
+from verikit.engines.pictures import EmbeddedPicture, parts_of
 from verikit.engines.types import Output, Request, TopLogprob
-from verikit.engines.vendors.base import EmbeddedPicture, VendorEngine, parts_of, turns_of
+from verikit.engines.vendors.base import VendorEngine, turns_of
 from verikit.errors import EngineTimeout, MissingExtra
 
 FINISHED = {"STOP": "stop", "MAX_TOKENS": "length"}
