@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -24,6 +25,8 @@ FORM = 2
 SCORER = "verikit"
 STOPS = ("stop", "max_tokens", "content_filter", "tool_calls")
 """Reasons to stop that inspect has. `length` is its max_tokens."""
+_PLAIN_ID = re.compile(r"[\w .,:=+@-]{1,200}")
+"""An id that can be part of a file's name."""
 Row = Mapping[str, Any]
 
 
@@ -62,14 +65,15 @@ def inspect_logs(run: Path, archives: bool = False) -> Iterator[tuple[str, bytes
 def _archive(log: Mapping[str, Any]) -> bytes:
     """Return a log as a zip archive with a member per sample."""
     head = {key: value for key, value in log.items() if key != "samples"}
+    samples = _with_names(log["samples"])
     summary = ("id", "epoch", "input", "target", "scores", "metadata")
     members = {
         "_journal/start.json": {"version": FORM, "eval": log["eval"], "plan": {}},
-        **{f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in log["samples"]},
+        **{f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in samples},
         "summaries.json": [
             {key: sample[key] for key in summary if key in sample}
             | {"completed": True, "error": sample.get("error", {}).get("message")}
-            for sample in log["samples"]
+            for sample in samples
         ],
         "header.json": head,
     }
@@ -78,6 +82,24 @@ def _archive(log: Mapping[str, Any]) -> bytes:
         for name, content in members.items():
             archive.writestr(ZipInfo(name), json.dumps(content), ZIP_DEFLATED)  # without a time: same run, same bytes
     return written.getvalue()
+
+
+def _with_names(samples: Sequence[Row]) -> list[Row]:
+    """Return the samples with ids that name a member of an archive.
+
+    An id that is long or has separators or controls becomes a number, and a repeated one gets a number.
+    """
+    names: dict[str, str] = {}
+    used: set[tuple[str, int]] = set()
+    found: list[Row] = []
+    for sample in samples:
+        told, epoch = str(sample["id"]), sample["epoch"]
+        name = names.setdefault(told, told if _PLAIN_ID.fullmatch(told) else f"sample-{len(names) + 1}")
+        tried = chain([name], (f"{name}-{number}" for number in count(len(used) + 1)))
+        copy = next(one for one in tried if (one, epoch) not in used)
+        used.add((copy, epoch))
+        found.append(sample if copy == told else {**sample, "id": copy})
+    return found
 
 
 def _metric(name: str, estimate: Row) -> dict[str, Any]:

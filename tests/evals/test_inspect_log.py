@@ -1,8 +1,10 @@
 """A run of `verikit eval` as logs of inspect: inspect's reader and verikit's own read the same samples and scores."""
 
+import io
 import json
 import math
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +14,7 @@ pytest.importorskip("lm_eval")
 from tests.evals.scripted import MATH, Scripted, write
 from verikit.cli import cli
 from verikit.engines.errors import Unreachable
+from verikit.evals.inspect_log import _archive
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings
 from verikit.evals.run import run_tasks
@@ -92,6 +95,22 @@ def test_inspect_lists_the_samples_of_an_archive_with_their_scores_and_errors(ru
 
 def test_an_archive_of_the_same_run_has_the_same_bytes(run):
     assert logs(run, "eval").read_bytes() == logs(run, "eval").read_bytes()
+
+
+def test_each_sample_of_an_archive_has_a_name_of_its_own_that_leaves_no_folder():
+    ids = ["a", "a", "a-2", "../../x", "/etc/y", "b\0b", "b\0c", "z" * 70_000, 7, "../../x"]
+    samples = [{"id": one, "epoch": 1, "input": "?", "target": "5", "scores": {}} for one in ids]
+    samples.append({**samples[3], "epoch": 2})
+    with ZipFile(io.BytesIO(_archive({"eval": {}, "samples": samples}))) as archive:
+        names = [name for name in archive.namelist() if name.startswith("samples/")]
+        stored = [json.loads(archive.read(name)) for name in names]
+        listed = json.loads(archive.read("summaries.json"))
+    assert len(set(names)) == len(samples) == len(listed)
+    assert all(name.count("/") == 1 and len(name) < 250 for name in names)
+    assert [f"samples/{one['id']}_epoch_{one['epoch']}.json" for one in stored] == names
+    assert [one["id"] for one in listed] == [one["id"] for one in stored]
+    assert stored[0]["id"] == "a"
+    assert stored[3]["id"] == stored[-1]["id"]  # the epochs of a question
 
 
 def test_only_runs_of_eval_have_logs(tmp_path):
