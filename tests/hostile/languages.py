@@ -99,9 +99,9 @@ def _cpp() -> dict[str, str]:
         '\\"full\\":false,\\"out\\":3,\\"err\\":0}\\n42\\n",80);return 3;',
         "spoof/replace": 'unlink("/tmp/.verikit/main");int f=open("/tmp/.verikit/main",O_CREAT|O_WRONLY,0777);'
         'write(f,"#!/bin/sh\\necho GAINED",21);',
-        "spoof/stdin": 'int f=open("/tmp/.verikit/stdin",O_RDWR|O_TRUNC);write(f,"GAINED",6);'
+        "spoof/stdin": 'int f=open("/tmp/.verikit/.stdin",O_RDWR|O_TRUNC);write(f,"GAINED",6);'
         'symlink("FIELD/precious","/tmp/.verikit/next");return 3;',
-        "spoof/streams": 'unlink("/tmp/.verikit/stdout");symlink("FIELD/precious","/tmp/.verikit/stdout");',
+        "spoof/streams": 'unlink("/tmp/.verikit/.stdout");symlink("FIELD/precious","/tmp/.verikit/.stdout");',
         "crash/null": "*(volatile int*)0=1;",
     }
     own |= {name: _main(body) for name, body in bodies.items()}
@@ -180,8 +180,8 @@ def _javascript() -> dict[str, str]:
         "spoof/replace": "require('fs').writeFileSync(__filename,'console.log(\"GAINED\")')",
         "spoof/modules": "const fs=require('fs');fs.mkdirSync('/tmp/node_modules/fs',{recursive:true});"
         "fs.writeFileSync('/tmp/.verikit/package.json','{\"type\":\"module\"}');fs.writeFileSync('/tmp/.verikit/x.js','')",
-        "spoof/streams": "const fs=require('fs');fs.unlinkSync('/tmp/.verikit/stdout');"
-        "fs.symlinkSync('FIELD/precious','/tmp/.verikit/stdout')",
+        "spoof/streams": "const fs=require('fs');fs.unlinkSync('/tmp/.verikit/.stdout');"
+        "fs.symlinkSync('FIELD/precious','/tmp/.verikit/.stdout')",
         "crash/abort": "process.abort()",
         "crash/quiet": "process.reallyExit(0)",
         "compile/syntax": "((((((((" * 500,
@@ -239,8 +239,8 @@ def _java() -> dict[str, str]:
         "spoof/replace": 'Files.write(Paths.get("/tmp/.verikit/Main.class"),new byte[9]);',
         "spoof/classes": 'Files.createDirectories(Paths.get("/tmp/.verikit/java/lang"));'
         'Files.write(Paths.get("/tmp/.verikit/java/lang/String.class"),new byte[9]);',
-        "spoof/streams": 'Files.delete(Paths.get("/tmp/.verikit/stdout"));'
-        'Files.createSymbolicLink(Paths.get("/tmp/.verikit/stdout"),Paths.get("FIELD/precious"));',
+        "spoof/streams": 'Files.delete(Paths.get("/tmp/.verikit/.stdout"));'
+        'Files.createSymbolicLink(Paths.get("/tmp/.verikit/.stdout"),Paths.get("FIELD/precious"));',
         "privilege/library": 'System.load("/tmp/x.so");',
         "privilege/attach": "System.out.println(System.getenv());System.out.println(ProcessHandle.allProcesses().count());",
         "crash/halt": "Runtime.getRuntime().halt(0);",
@@ -301,8 +301,8 @@ def _rust() -> dict[str, str]:
         "time/park": "std::thread::park();loop{std::thread::park();}",
         "spoof/records": 'for f in 3..60{write(f,b"{\\"why\\":\\"exit\\"}\\n".as_ptr(),15);}std::process::exit(3);',
         "spoof/replace": 'let _=fs::remove_file("/tmp/.verikit/main");fs::write("/tmp/.verikit/main","GAINED").unwrap();',
-        "spoof/streams": 'fs::remove_file("/tmp/.verikit/stdout").unwrap();'
-        'std::os::unix::fs::symlink("FIELD/precious","/tmp/.verikit/stdout").unwrap();',
+        "spoof/streams": 'fs::remove_file("/tmp/.verikit/.stdout").unwrap();'
+        'std::os::unix::fs::symlink("FIELD/precious","/tmp/.verikit/.stdout").unwrap();',
         "crash/null": "std::ptr::null_mut::<i32>().write_volatile(1);",
         "crash/abort": "std::process::abort();",
     }
@@ -370,7 +370,7 @@ def _bash() -> dict[str, str]:
         "spoof/records": 'for i in {3..50}; do eval "echo \'{\\"why\\":\\"exit\\",\\"exit\\":0}\' >&$i"; done; exit 3',
         "spoof/replace": "echo 'echo GAINED' > /tmp/.verikit/main.sh; echo 'echo GAINED' > \"$0\"",
         "spoof/streams": "rm -rf /tmp/.verikit; ln -s FIELD /tmp/.verikit",
-        "spoof/stdin": "echo GAINED > /tmp/.verikit/stdin; exit 3",
+        "spoof/stdin": "echo GAINED > /tmp/.verikit/.stdin; exit 3",
         "spoof/startup": "echo 'echo GAINED' > ~/.bashrc; export BASH_ENV=~/.bashrc; echo 'echo GAINED' > /tmp/.profile",
         "secret/environ": "env; set; cat /proc/*/environ; ls -la / /proc /root /home /tmp",
         "secret/find": "grep -r CANARY- / 2>/dev/null | head",

@@ -256,3 +256,13 @@ def test_an_engine_that_does_not_start_leaves_each_case_to_itself(
     )
     runs = box._run(chain, program, [b"1 2", b"3 4"], RunLimits(wall_s=20), 60, broken)
     assert told(runs) == [("ok", 0, "3\n"), ("ok", 0, "7\n")]
+
+
+@pytest.mark.parametrize("package", ["stdin", "stdout", "stderr"])
+def test_a_package_with_the_name_of_a_stream_is_a_package(box: Programs, package: str) -> None:
+    text = f"package {package};public class Main{{public static void main(String[] a){{System.out.println(1);}}}}"
+    program = box.build("java", text)
+    assert isinstance(program, BuiltProgram)
+    for cases in (1, 3):
+        runs = box.run(program, [""] * cases, RunLimits(wall_s=20))
+        assert told(list(runs)) == [("ok", 0, "1\n")] * cases

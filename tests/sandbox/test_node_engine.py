@@ -15,6 +15,7 @@ from verikit.sandbox.toolchains import Missing, toolchain
 
 STDIN = ["1 2\n", "30 4\n", "5 6"]
 SAME = {
+    "no_timer_is_ours": "console.log(process.getActiveResourcesInfo().length)",
     "sync": "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
     "path": "console.log(require('fs').readFileSync('/dev/stdin','utf8').length)",
     "lines": "const rl=require('readline').createInterface({input:process.stdin});let n=0;"

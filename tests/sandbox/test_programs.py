@@ -94,8 +94,8 @@ def test_how_a_case_ends_is_told_and_it_is_the_last(programs: Programs, body: st
         'close(open("../.verikit/left",O_CREAT|O_WRONLY,0600));',
         'unlink("../.verikit/main");int f=open("../.verikit/main",O_CREAT|O_WRONLY,0700);'
         'write(f,"#!/bin/sh\\necho left",19);close(f);',
-        'unlink("../.verikit/stdout");symlink("left","../.verikit/stdout");',
-        'int f=open("../.verikit/stdin",O_WRONLY|O_TRUNC);write(f,"left",4);close(f);',
+        'unlink("../.verikit/.stdout");symlink("left","../.verikit/.stdout");',
+        'int f=open("../.verikit/.stdin",O_WRONLY|O_TRUNC);write(f,"left",4);close(f);',
         'if(fork()==0){sleep(1);close(open("/tmp/left",O_CREAT|O_WRONLY,0600));pause();}',
         'signal(SIGTERM,SIG_IGN);if(fork()==0){setsid();signal(SIGHUP,SIG_IGN);for(;;)pause();}',
     ],

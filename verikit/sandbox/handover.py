@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from verikit.sandbox.namespaces import WORK
 
 RECORD, CONTENTS, PLAN = 3, 4, 5
-STREAMS = ("stdin", "stdout", "stderr")
+STREAMS = (".stdin", ".stdout", ".stderr")
+"""The files of a case, next to the program's. No package of Java has such a name."""
 
 
 def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoReturn:

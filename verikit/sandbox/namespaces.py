@@ -59,7 +59,7 @@ def enter(
             os.symlink(target, WORK + link)
     below = {link: target for link, target in links if link.startswith(WORK + "/")}
     for name in STREAMS if streams else ():
-        os.symlink(f"{inner_work(kept | below)}/.verikit/{name}", f"{WORK}/dev/{name}")
+        os.symlink(f"{inner_work(kept | below)}/.verikit/.{name}", f"{WORK}/dev/{name}")
     _lead(places, f"{inner_work(kept | below)}/work")
     os.makedirs(WORK + WORK, exist_ok=True)
     for descriptor in (*sources.values(), *nodes.values()):

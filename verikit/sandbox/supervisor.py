@@ -110,7 +110,7 @@ class Supervisor:
             _remove(f"{self._kept}/{name}")
         for name, start, end, mode in self._job["files"]:
             self._put(f"{self._kept}/{name}", start, end, mode)
-        with open(f"{self._kept}/stdin", "wb") as file:
+        with open(f"{self._kept}/.stdin", "wb") as file:
             file.write(stdin)
 
     def _put(self, path: str, start: int, end: int, mode: int) -> None:
@@ -131,9 +131,9 @@ class Supervisor:
         streams = [
             os.open(f"{self._kept}/{name}", flags | os.O_CLOEXEC, 0o600)
             for name, flags in (
-                ("stdin", os.O_RDONLY),
-                ("stdout", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
-                ("stderr", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
+                (".stdin", os.O_RDONLY),
+                (".stdout", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
+                (".stderr", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
             )
         ]
         actions = [(os.POSIX_SPAWN_DUP2, descriptor, target) for target, descriptor in enumerate(streams)]

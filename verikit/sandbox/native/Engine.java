@@ -98,9 +98,9 @@ public final class Engine {
     /** One case; 0 if it ended well. */
     private static int run(String streams, String name) throws Exception {
         int code;
-        try (FileInputStream in = new FileInputStream(streams + "/stdin");
-                FileOutputStream out = new FileOutputStream(streams + "/stdout", true);
-                FileOutputStream errors = new FileOutputStream(streams + "/stderr", true)) {
+        try (FileInputStream in = new FileInputStream(streams + "/.stdin");
+                FileOutputStream out = new FileOutputStream(streams + "/.stdout", true);
+                FileOutputStream errors = new FileOutputStream(streams + "/.stderr", true)) {
             System.setIn(new BufferedInputStream(in));
             System.setOut(new PrintStream(new BufferedOutputStream(out, 8192), true));
             System.setErr(new PrintStream(new BufferedOutputStream(errors, 8192), true));

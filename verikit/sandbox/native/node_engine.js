@@ -28,7 +28,7 @@ function warm() {
   if (names("error")) console.error("warm");
   setTimeout(() => 0, 0);
   process.nextTick(() => 0);
-  if (!names("readline")) return void setImmediate(begin);
+  if (!names("readline")) return void setTimeout(() => setImmediate(begin), 0); // no timer of ours is left then
   const input = new (require("stream").PassThrough)();
   const lines = require("readline").createInterface({ input });
   lines.on("line", (line) => line.split(" "));

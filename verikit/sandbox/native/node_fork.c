@@ -138,9 +138,9 @@ static napi_value serve(napi_env env, napi_info info) {
             forked = 1;
             sigaction(SIGUSR1, &own, 0);
             close(ORDERS), close(REPORTS);
-            stream(folder, "stdin", O_RDONLY, 0);
-            stream(folder, "stdout", O_RDWR | O_APPEND, 1);
-            stream(folder, "stderr", O_RDWR | O_APPEND, 2);
+            stream(folder, ".stdin", O_RDONLY, 0);
+            stream(folder, ".stdout", O_RDWR | O_APPEND, 1);
+            stream(folder, ".stderr", O_RDWR | O_APPEND, 2);
             if (uv_loop_fork(loop) || napi_create_int32(env, (int)getpid(), &done) || on_exit(leave, 0) ||
                 napi_add_env_cleanup_hook(env, begin_to_end, 0))
                 _exit(125);
