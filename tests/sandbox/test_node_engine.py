@@ -15,6 +15,12 @@ from verikit.sandbox.toolchains import Missing, toolchain
 
 STDIN = ["1 2\n", "30 4\n", "5 6"]
 SAME = {
+    "large_array": "const a=new Int32Array(2e7);a[5]=1;console.log(a[5])",
+    "many_buffers": "let s=0;for(let i=0;i<200;i++)s+=new ArrayBuffer(1e6).byteLength;console.log(s)",
+    "many_objects": "const a=[];for(let i=0;i<1e6;i++)a.push({i});console.log(a.length)",
+    "many_strings": "const m=new Map();for(let i=0;i<3e5;i++)m.set('k'+i,i);console.log(m.size)",
+    "large_array_and_lines": "const rl=require('readline').createInterface({input:process.stdin});"
+    "rl.on('line',l=>{});rl.on('close',()=>{const a=new Int32Array(2e7);console.log(a.length)})",
     "no_timer_is_ours": "console.log(process.getActiveResourcesInfo().length)",
     "sync": "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
     "path": "console.log(require('fs').readFileSync('/dev/stdin','utf8').length)",

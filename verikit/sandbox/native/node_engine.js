@@ -37,7 +37,8 @@ function warm() {
 }
 
 function begin() {
-  const pid = addon.exports(kept);
+  const flags = process.execArgv.filter((flag) => flag !== "--single-threaded");
+  const pid = addon.exports(kept, process.execPath, ...flags, main);
   Object.defineProperty(process, "pid", { value: pid, enumerable: true, configurable: true, writable: false });
   process.argv.splice(1, 2, main);
   begun = now();
