@@ -26,7 +26,7 @@ MOST_OUTPUT = 4 << 20
 def main() -> None:
     """Do the job on standard input; the process ends here."""
     key, _, text = sys.stdin.buffer.read().partition(b"\n")
-    os.unlink(f"{KEPT}/stdin")
+    os.unlink(f"{KEPT}/.stdin")
     job = json.loads(text)
     begun, work = time.monotonic(), os.getcwd()
     job["env"] = {name: value.replace("{work}", work).replace("{kept}", KEPT) for name, value in job["env"].items()}
