@@ -144,8 +144,6 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     conversation = meta.pop("conversation", None)
     prompt = _prompt(doc["question"], conversation, meta.get("turns"), reply)
     golds = list(doc["answer"]) or None
-    if golds is not None and len(golds) == 1:
-        golds = golds[0]  # as `verikit score` gives it, so a custom verifier works in both
     return Sample(
         prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(given, reply)
     )

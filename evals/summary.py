@@ -49,16 +49,14 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
         "replies": len(every),
         "metrics": {name: estimate.as_row() for name, estimate in _graded_metrics(rows, own, repeats).items()},
         "unscored": {shown: counts[name] for name, shown in scored.items() if counts[name]},
-        "unparsed": _unparsed([grade[own] for grade in every]) if "unparsed" in rows[0]["metrics"] else 0,
+        "unparsed": sum(_has_no_answer(grade[own]) for grade in every) if "unparsed" in rows[0]["metrics"] else 0,
         "reasons": dict(reasons.most_common(MAX_REASONS)),
         "categories": _categories(rows),
     }
 
 
-def _unparsed(scores: Sequence[Mapping[str, Any]]) -> int:
-    """Number of replies without an answer. 0 if such a reply has a value: then the verifier just reports no answers."""
-    values = [score["value"] for score in scores if score["value"] is not None and score.get("answer") is None]
-    return 0 if any(values) else len(values)
+def _has_no_answer(score: Mapping[str, Any]) -> bool:
+    return score["value"] is not None and score.get("answer") is None
 
 
 def _graded_metrics(rows: Sequence[Row], own: str, repeats: int) -> dict[str, Estimate]:

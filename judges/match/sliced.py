@@ -21,14 +21,16 @@ Slices = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def check_keys(bouts: Sequence[Bout], keys: Sequence[str]) -> None:
-    """Check that some row has each key.
+    """Check that the rows can be sliced by each key, before a judge is asked.
 
     Raises:
-        UsageError: No row has it.
+        UsageError: No row has a key, a key has too many values, or a value is an object.
     """
+    values = {str(number): PromptRow("", _values(bout, keys)) for number, bout in enumerate(bouts)} if keys else {}
     for key in keys:
-        if not any(_values(bout, [key])[key] for bout in bouts):
+        if not any(row.values[key] for row in values.values()):
             raise unknown_key(key, dict.fromkeys(name for bout in bouts for name in bout.keys))
+        ids_by_value(values, key)
 
 
 def slices(rows: Iterable[Row], bouts: Sequence[Bout], keys: Sequence[str]) -> Slices:

@@ -160,3 +160,17 @@ def test_labels_and_length_are_held_against_the_judge(verikit, tmp_path):
     assert "Agreement with labels" in {entry["label"] for entry in run["metrics"]}
     for item in run["items"]:
         assert ("against" in item["tags"]) == (item["value"] <= 0.5)
+
+
+def test_a_key_that_can_be_no_slice_stops_before_the_judge_is_asked(by_category, verikit, capsys):
+    summary = (by_category / "summary.json").read_bytes()
+    command = ["judge", "a.jsonl", "b.jsonl", "-j", "judge.py:longer", "-o", "run", "-q", "--by-key"]
+    for row, key in ((0, "uid"), (-1, "uid")):
+        for name in ("a.jsonl", "b.jsonl"):
+            rows = [json.loads(line) for line in (by_category.parent / name).read_text().splitlines()]
+            rows = [{**one, key: "x"} for one in rows]
+            rows[row][key] = {"k": 1}
+            (by_category.parent / name).write_text("".join(json.dumps(one) + "\n" for one in rows))
+        assert verikit(*command, key) == 2
+        assert "is an object" in capsys.readouterr().err
+        assert (by_category / "summary.json").read_bytes() == summary

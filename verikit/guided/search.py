@@ -300,11 +300,13 @@ def _begun(prompt: EnginePrompt, said: Sequence[Message], begun: str) -> EngineP
         return prompt + "".join(f"{message['content']}\n\n" for message in said) + begun
     turns: list[Any] = [*prompt, *said]
     if begun and turns[-1]["role"] == "assistant":
-        said_last = turns[-1]["content"]
-        more = begun if isinstance(said_last, str) else [{"type": "text", "text": begun}]
-        turns[-1] = {**turns[-1], "content": said_last + more}
+        turns[-1] = {**turns[-1], "content": _continued(turns[-1]["content"], begun)}
         return turns
     return [*turns, Message(role="assistant", content=begun)] if begun else turns
+
+
+def _continued(content: Any, begun: str) -> Any:
+    return content + begun if isinstance(content, str) else [*content, {"type": "text", "text": begun}]
 
 
 def _usage(read: int, written: int) -> JsonObject:

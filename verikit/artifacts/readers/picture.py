@@ -27,6 +27,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """
     from PIL import Image, UnidentifiedImageError
 
+    kind = ""
     try:
         kind = container.signed(blobs[0], "picture")
         _check_single(blobs[0], kind)
