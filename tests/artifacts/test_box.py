@@ -120,3 +120,8 @@ def test_a_machine_is_slow_by_its_cpu_time(monkeypatch):
     assert slowness.is_slow()
     monkeypatch.setattr(slowness, "_work", iter([0.5, 0.05, 0.4]).__next__)
     assert not slowness.is_slow()
+
+
+def test_other_threads_do_not_make_a_machine_slow(monkeypatch):
+    monkeypatch.setattr(slowness.time, "process_time", lambda: pytest.fail("the time of all threads"))
+    assert slowness._work() > 0

@@ -265,6 +265,7 @@ def test_inputs_that_were_changed_to_fit_are_seen():
     assert graded(sales(cells(D6=RIGHT, B2=5)), before, unchanged=["A1:C5"]).value == 0.0
     assert graded(sales(cells(D6=RIGHT, B5=1)), before, unchanged=["A1:C5"]).value == 0.0
     assert graded(sales(cells(D6=RIGHT)), unchanged=["A1:C5"]).value is None
+    assert graded(sales(cells(D6=RIGHT)), b"PK\3\4 no zip", unchanged=["A1:C5"]).value is None
 
 
 def renamed(name, content):

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from verikit.artifacts.options import of_row
 from verikit.artifacts.readers.references import area_of, pieces, reference
-from verikit.errors import UsageError, WorkspaceError
+from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.xlsx.cases import CountedCases, score_of_cases
 from verikit.verifiers.xlsx.checks import Checks, together
@@ -18,6 +18,7 @@ from verikit.verifiers.xlsx.number_formats import Locale
 from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
+from verikit.workspaces.names import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,10 @@ class Xlsx(WorkspaceVerifier):
         return {name: part for name, (asked, part) in offered.items() if asked}
 
     def _before(self, workspace: Workspace, path: str) -> SeenWorkbook:
-        return SeenWorkbook.read(workspace.one(path, "before").data(), self.unchanged, [])
+        try:
+            return SeenWorkbook.read(workspace.one(path, "before").data(), self.unchanged, [])
+        except AgentFault as problem:  # the agent did not write this file
+            raise WorkspaceError(f"{shown(path)}, as it was given, can't be read: {problem}") from None
 
 
 __all__ = ["Xlsx", "area_of"]
