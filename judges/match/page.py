@@ -13,7 +13,7 @@ from verikit.judges.match.entrants import Bout, judged_bouts
 from verikit.judges.match.rows import from_row
 from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
 from verikit.judges.match.show import BIAS, shown_kappa, warnings
-from verikit.judges.match.sliced import slices_of, told
+from verikit.judges.match.sliced import slices_of, table_rows
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
@@ -51,7 +51,7 @@ def collect(run: Path, options: Options) -> Run:
     judged = list(map(from_row, rows))
     page.metrics = list(_metrics(summary))
     page.charts = list(_charts(summary, judged))
-    sliced = dict(told(slices_of(run, summary, config, options)))
+    sliced = dict(table_rows(slices_of(run, summary, config, options)))
     page.charts += _sliced_charts(sliced)
     page.tables = [*_sliced_tables(sliced), *_tables(summary)]
     bouts = _bouts(run, rows, config, options, page.notices)

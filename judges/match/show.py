@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from verikit.judges.asking.contradicted import CONTRADICTED
-from verikit.judges.match.sliced import told
+from verikit.judges.match.sliced import table_rows
 from verikit.platform.terminal import printable, table
 from verikit.scoring.show import SLICES
 
@@ -28,7 +28,7 @@ def show(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in ("judged", "unread", "failed") if summary[name])
     yield f"{summary['comparisons']:,} comparisons: {counts}"
     yield from _win_rates(summary["pairs"])
-    for key, values in told(summary.get("slices", {})):
+    for key, values in table_rows(summary.get("slices", {})):
         yield from _by_value(key, values)
     for name, text in BIAS.items():
         if summary["bias"][name] is not None:

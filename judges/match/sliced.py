@@ -81,7 +81,7 @@ def slices_of(run: Path, summary: Row, config: Row, options: Options) -> Slices:
     return found | slices(rows, bouts, more)
 
 
-def told(slices: Slices) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+def table_rows(slices: Slices) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
     """Each key with its values, and a pair's summary for each value: the lines of its table."""
     for key, values in slices.items():
         yield key, [(value, pair) for value, pairs in values.items() for pair in pairs]

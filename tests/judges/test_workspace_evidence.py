@@ -4,7 +4,6 @@ import io
 import random
 import re
 import sqlite3
-import tarfile
 import zipfile
 
 import pytest
@@ -15,6 +14,7 @@ import verikit
 from tests.artifacts.books import sales
 from tests.judges.scripted import Scripted, asked, shown
 from tests.verifiers.test_docx import p, packed, r
+from tests.workspaces.tars import tarred
 from verikit import Sample
 from verikit.artifacts.box import BoxReader
 from verikit.errors import ConfigError
@@ -258,16 +258,6 @@ def zipped(files):
     return out.getvalue()
 
 
-def tarred(files):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
 def stored(path):
     with sqlite3.connect(path) as base:
         base.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
@@ -279,7 +269,7 @@ def test_documents_archives_and_databases_are_shown_by_what_their_readers_extrac
     document = packed(p(r("Report"), style="H1") + p(r("In sight. "), r("Not.", "<w:vanish/>")))
     after = {
         "r.docx": document, "a.zip": zipped({"in/x.txt": "inside", "y.bin": b"\0"}),
-        "b.tar.gz": tarred({"z": b"tarred"}), "c.db": stored(tmp_path / "c.db"),
+        "b.tar.gz": tarred({"z": b"tarred"}, "w:gz"), "c.db": stored(tmp_path / "c.db"),
         "broken.docx": document[:200], "empty.txt": "",
     }  # fmt: skip
     score, (request,) = judged(after=after, before=None)

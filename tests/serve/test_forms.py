@@ -1,11 +1,9 @@
 """Requests as forms: files of a workspace arrive as parts, and nothing of them stays or reaches another place."""
 
-import io
 import json
 import re
 import shutil
 import subprocess
-import tarfile
 from contextlib import suppress
 
 import httpx
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from tests.waiting import until
+from tests.workspaces.tars import tarred
 
 for extra in ("uvicorn", "httptools", "starlette", "prometheus_client", "python_multipart"):
     pytest.importorskip(extra)
@@ -25,16 +24,6 @@ SPEC = "files(exist=['sales.csv'], unchanged=['in.csv'])"
 BEFORE, RIGHT, FORGED = {"in.csv": "3\n"}, {"in.csv": "3\n", "sales.csv": "7\n"}, {"in.csv": "9\n", "sales.csv": "7\n"}
 TYPE = "multipart/form-data; boundary=b"
 PAGE = (ROOT / "docs" / "serve.md").read_text("utf-8").partition("\n## Files as a form\n")[2].partition("\n## ")[0]
-
-
-def packed(files):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return out.getvalue()
 
 
 def below(folder, files):
@@ -75,7 +64,7 @@ def left_over(scratch):
 
 def test_tars_folders_and_strings_of_one_request_are_scored_and_a_bad_one_costs_no_other(server, scratch):
     parts = {**below("b", BEFORE), **below("right", RIGHT), **below("forged", FORGED)}
-    parts |= {"right.tar": packed(RIGHT), "forged.tar": packed(FORGED)}
+    parts |= {"right.tar": tarred(RIGHT), "forged.tar": tarred(FORGED)}
     sides = ["right", "forged", "right.tar", "forged.tar", RIGHT, FORGED, "none", "../right", "/etc", str(scratch)]
     told = {"samples": [{"workspace": {"before": "b", "after": after}} for after in sides]}
     found = posted(server, told, parts).json()["scores"]

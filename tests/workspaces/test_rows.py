@@ -1,15 +1,14 @@
 """Workspaces where completions go: rows of files, folders of Harbor's trials, `explain`, `serve`."""
 
 import base64
-import io
 import json
 import os
-import tarfile
 
 import pytest
 from click.testing import CliRunner
 
 import verikit
+from tests.workspaces.tars import tarred
 from verikit import Sample
 from verikit.cli import cli
 from verikit.readers import read, trials
@@ -28,22 +27,12 @@ def tree(folder, files):
     return folder
 
 
-def packed(files):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
 @pytest.fixture
 def rows(tmp_path):
     tree(
         tmp_path, {"data/t1/before/in.csv": "a\n1\n", "data/runs/t1/in.csv": "a\n1\n", "data/runs/t1/out.csv": "b\n2\n"}
     )
-    (tmp_path / "data/runs/t2.tar").write_bytes(packed({"in.csv": "a\n9\n", "out.csv": "b\n2\n"}))
+    (tmp_path / "data/runs/t2.tar").write_bytes(tarred({"in.csv": "a\n9\n", "out.csv": "b\n2\n"}))
     told = [
         {"id": "folder", "prompt": "p", "workspace": {"before": "t1/before", "after": "runs/t1"}},
         {"id": "tar", "prompt": "p", "workspace": {"before": "t1/before", "after": "runs/t2.tar"}},
@@ -96,7 +85,7 @@ def test_explain_shows_the_tree_and_what_was_read(rows):
 
 def test_requests_hold_texts_and_tars_and_name_no_paths(rows):
     spec = verikit.load("files(exist=['out.csv'])")
-    told = base64.b64encode(packed({"out.csv": "1"})).decode()
+    told = base64.b64encode(tarred({"out.csv": "1"})).decode()
     for workspace, wanted in (
         ({"after": {"out.csv": "1"}}, 1.0),
         ({"after": {"x": "1"}}, 0.0),

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 import verikit
 from tests.judges.scripted import Scripted, shown
-from tests.workspaces.test_rows import packed, tree
+from tests.workspaces.tars import tarred
+from tests.workspaces.test_rows import tree
 from verikit import Sample
 from verikit.adapters import to_areal, to_rllm, to_slime, to_swift, to_trl, to_verifiers, to_verl
 from verikit.adapters.nemo_gym import rollout_sample
@@ -56,7 +57,7 @@ def of_folders(folder, packed_as=""):
         {f"{name}/{path}": text for name, files in {**LEFT, "before": BEFORE}.items() for path, text in files.items()},
     )
     for name, files in LEFT.items():
-        (folder / f"{name}.tar").write_bytes(packed(files))
+        (folder / f"{name}.tar").write_bytes(tarred(files))
     told = [
         {"before": "before", "after": f"right{packed_as}"},
         {"before": "before", "after": f"forged{packed_as}"},

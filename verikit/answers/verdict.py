@@ -78,8 +78,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     gold = read_gold(gold_text)
     if gold.problem:
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
-    if gold.numeral:
-        found = extract.without_description(part, found, Fraction(gold.text))
+    found = _without_description(part, found, gold)
     if found and found[-1].form == "open box":
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.letters and terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
@@ -92,6 +91,10 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
     return _judged(candidate, gold, gold_text, terms)
+
+
+def _without_description(part: str, found: list[FoundAnswer], gold: ReadGold) -> list[FoundAnswer]:
+    return extract.without_description(part, found, Fraction(gold.text)) if gold.numeral else found
 
 
 def _judged(candidate: FoundAnswer, gold: ReadGold, gold_text: str, terms: Terms) -> AnswerVerdict:

@@ -18,7 +18,7 @@ def path_of(request: Request) -> str:
     return "chat/completions" if request.kind == "chat" else "completions"
 
 
-def body_of(request: Request, model: str, *, vllm: bool, limit_key: str, pictures: bool = False) -> dict[str, Any]:
+def body_of(request: Request, model: str, *, vllm: bool, limit_key: str, pictures: bool) -> dict[str, Any]:
     """Return the JSON body.
 
     Args:
@@ -34,7 +34,10 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str, picture
     """
     chat = request.kind == "chat"
     body: dict[str, Any] = {"model": model, "temperature": request.temperature}
-    body["messages" if chat else "prompt"] = sendable(request.prompt, pictures=pictures) if chat else request.prompt
+    if chat:
+        body["messages"] = sendable(request.prompt, pictures=pictures)
+    else:
+        body["prompt"] = request.prompt
     body[limit_key if chat else "max_tokens"] = request.max_tokens
     _add_sampling(body, request)
     if request.logprobs is not None:
