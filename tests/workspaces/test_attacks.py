@@ -18,6 +18,8 @@ CASES = [
 def test_a_forged_workspace_is_never_paid_and_its_honest_twin_always(attack, tmp_path):
     if attack.needs == "browser":
         need_browser()
+    elif attack.needs:
+        pytest.importorskip(attack.needs)
     for name, make, expected in (
         ("forged", attack.forged, None if attack.unscored else 0.0), ("honest", attack.control, 1.0),
     ):  # fmt: skip

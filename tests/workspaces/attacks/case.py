@@ -85,6 +85,6 @@ class Attack:
     unscored: bool = False
     """Whether the forged workspace has no value, instead of 0.0."""
     needs: str = ""
-    """`browser`, or nothing."""
+    """`browser`, the package that makes the files, or nothing."""
     seconds: float = 0.0
     """CPU seconds of both, if it takes a second or more."""
