@@ -365,6 +365,8 @@ def _need(row: Row, keys: Sequence[str]) -> Any:
         SchemaError: All of them are empty or missing.
     """
     found = _first(row, keys)
+    if found is None and keys[0] in row:
+        raise SchemaError("is empty", field=keys[0], hint="fill it in, or delete the row")
     if found is None:
         raise SchemaError(
             f"{', '.join(keys)} not found among the keys {_keys(row)}",
