@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from verikit.errors import UsageError
+from verikit.errors import EngineError, UsageError
 from verikit.readers import HeldRows, IdIndex, Paths, RowSource, expand
 from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
 from verikit.scoring.folder import Folder
@@ -98,6 +98,8 @@ def score_file(
     if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     rows, progress = Input(source, plan, limit, batch), Progress(scorer.tally())
+    finished = (out / SUMMARY).is_file()
+    stopped: EngineError | None = None
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
         try:
             commit = _open(folder, told, plan, scorer, rows, restart, warn)
@@ -115,12 +117,18 @@ def score_file(
             commit = mend(Input(source, plan, batch=batch), scorer, jobs, folder, commit, lost, progress.in_flight)
         commit = _fold(folder, commit)
         if retry_errors and commit.line:
-            commit = _retry(Input(source, plan, batch=batch), scorer, jobs, folder, commit, progress)
+            try:
+                commit = _retry(Input(source, plan, batch=batch), scorer, jobs, folder, commit, progress)
+            except EngineError as error:
+                if not finished:
+                    raise
+                stopped, commit, progress.tally = error, _fold(folder, commit), scorer.tally()
         for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
             ids.add(id, line)
         if rows.beyond_limit:
             note(f"{out} holds rows up to line {commit.line} from earlier; they are kept beyond --limit {limit}")
-        _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
+        if stopped is None:
+            _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
         folder.finish()
         summary = progress.tally.summary()
         if by_key:
@@ -129,6 +137,8 @@ def score_file(
         read = () if told is None else filter(None, (*expand(told), plan.gold))
         fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
         folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
+    if stopped is not None:
+        raise stopped  # after the summary of a finished run is there again
     return summary
 
 
