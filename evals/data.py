@@ -142,6 +142,7 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
 
 @lru_cache(maxsize=4)
 def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
+    source: Iterator[tuple[int, Row | SchemaError]]
     source = _with_golds(path) if kind in GOLDS_BESIDE else ((line, row) for _, line, row in read_rows(path))
     docs = tuple(_numbered(source, kind, path))
     if docs and not any(gradable(doc, kind) for doc in docs):
