@@ -155,7 +155,7 @@ def verdict(pairs: Sequence[RunDifference]) -> str:
     """State the significant differences: which run is better, and by how much."""
     real = list(map(_beats, _significant(pairs)))
     told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
-    corrected = f"sign-flip test, p corrected by Holm over {len(pairs)}, intervals not corrected"
+    corrected = f"sign-flip test, p by Holm over {len(pairs)}, intervals not corrected"
     return f"{told} ({corrected if len(pairs) > 1 else 'sign-flip test'})"
 
 
