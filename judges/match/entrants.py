@@ -197,8 +197,8 @@ def _pairs(path: str, reading: Reading) -> Entrants:
     mapping = reading.mapping
     if path == "-":
         raise UsageError("pairs are read from a file, not from stdin")
-    first = next((row for _, _, row in rows(path) if not isinstance(row, SchemaError)), None)
-    sides = None if first is None else _sides(first, mapping)
+    readable = (row for _, _, row in rows(path) if not isinstance(row, SchemaError))
+    sides = _sides(next(readable, {}), mapping)
     if sides is None:
         return _candidates(path, reading)
     entrants = Entrants([], {side: {} for side in sides})

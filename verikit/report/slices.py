@@ -107,9 +107,8 @@ def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterato
     runs = on_task(outcomes, task)
     questions = {id for found in runs.values() for id in found.questions}
     kept = {id: row for id, row in rows_of(rows, task).items() if id in questions}
-    if not any(row.values[key] for row in kept.values()):
-        return  # one slice of all rows would repeat the task's own result
-    for value, ids in ids_by_value(kept, key).items():
+    has_key = any(row.values[key] for row in kept.values())  # else one slice of all rows repeats the task's own result
+    for value, ids in ids_by_value(kept, key).items() if has_key else ():
         differences = compare_all({run: [_only(found, ids)] for run, found in runs.items()})
         estimates, n = estimates_on(runs, ids)
         if n and (differences or len(runs) == 1):
