@@ -178,7 +178,7 @@ def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
         row["prompt"] = _chat(prompt["raw"])
         provider = row.get("provider")
         name = provider.get("label") or provider.get("id") if type(provider) is dict else provider
-        asked, number = str(name or ""), row.get("promptIdx")
+        asked, number = str(name or ""), row.get("promptIdx") or 0
         if number == 0 and not first:
             first.append(asked)
         if row.get("testIdx") is not None:
