@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from itertools import groupby
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from zlib import crc32
 
 from verikit.errors import UsageError
 from verikit.readers import HeldRows, IdIndex, Paths, RowSource, expand
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, TREES, Scorer
 from verikit.scoring.folder import Folder
 from verikit.scoring.input import Input, OtherRowsError
 from verikit.scoring.mend import lost_lines, mend
@@ -29,7 +28,8 @@ from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
 from verikit.types import JsonObject
 
-FILES = (ERRORS, SELECTED, SCORES)
+FILES = (ERRORS, SELECTED, SCORES, TREES)
+RETRIED = (SELECTED, SCORES, TREES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 RETRY = ".retry"
 """Folder of rescored rows, until they replace the old ones."""
@@ -267,7 +267,7 @@ def _retry(
     """Rescore the rows that have an unscored candidate. An interrupt keeps the results so far."""
     chunks = (replace(chunk, again=True) for chunk in source.chosen(_failed(folder.path)))
     with (
-        Folder(folder.path / RETRY, (SELECTED, SCORES)) as spool,
+        Folder(folder.path / RETRY, RETRIED) as spool,
         closing(score_chunks(chunks, scorer, jobs, progress.in_flight)) as results,
     ):
         spool.recover()
@@ -284,7 +284,7 @@ def _fold(folder: Folder, commit: Commit) -> Commit:
     """Replace the old rows with the rescored ones."""
     retried = folder.path / RETRY
     if retried.is_dir():
-        with Folder(retried, (SELECTED, SCORES)) as spool:
+        with Folder(retried, RETRIED) as spool:
             spool.recover()
             contents = {name: _spliced(folder.path / name, retried / name) for name in spool.files}
             commit = folder.rewrite(contents, commit)
@@ -304,12 +304,9 @@ def _is_lost(row: JsonObject) -> bool:
 
 def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
     """Yield the rows of a file, replaced by fresh ones that have the same line. Both are sorted by line."""
-    anew = groupby(read_rows(fresh), key=_line)
-    line, rows = next(anew, (0, iter(())))
-    for at, kept in groupby(read_rows(old), key=_line):
-        yield from map(to_line, rows if at == line else kept)
-        if at == line:
-            line, rows = next(anew, (0, iter(())))
+    anew = set(map(_line, read_rows(fresh)))
+    kept = (row for row in read_rows(old) if row["line"] not in anew)
+    yield from map(to_line, merge(kept, read_rows(fresh), key=_line))
 
 
 def _line(row: JsonObject) -> int:
