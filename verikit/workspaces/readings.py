@@ -25,7 +25,7 @@ SHA256_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CheckedFiles:
     """The files that a check read, and its result."""
 
     check: str
@@ -45,7 +45,7 @@ def recorded(workspace: Workspace, name: str, check: Callable[[], Score]) -> Sco
     if len(workspace.readings) == known:
         results = {f"{name} {part}": found for part, found in islice(score.parts.items(), MOST_CHECKS)} or {name: score}
         for check_name, found in results.items():
-            workspace.readings[Reading(check_name, found.value, found.status, seen)] = None
+            workspace.readings[CheckedFiles(check_name, found.value, found.status, seen)] = None
     return score
 
 
@@ -56,7 +56,7 @@ def file_tree(workspace: Workspace) -> dict[str, Any]:
     readings = list(workspace.readings)
     named = {file for reading in readings for file in reading.files}
     if unnamed := frozenset(workspace.seen - named):
-        readings.append(Reading(OPENED, None, "", unnamed))
+        readings.append(CheckedFiles(OPENED, None, "", unnamed))
     read: dict[str, list[int]] = {}
     for number, reading in enumerate(readings[:MOST_CHECKS]):
         for path in sorted({path for _, path in reading.files}):
@@ -113,6 +113,6 @@ def _row(entry: FileEntry, change: str, checks: list[int] | tuple[()]) -> dict[s
     return row | {name: value for name, value in more.items() if value}
 
 
-def _check(reading: Reading) -> tuple[str, float | str]:
+def _check(reading: CheckedFiles) -> tuple[str, float | str]:
     """A check's name and value, or its status if it has none."""
     return shown(reading.check), reading.status if reading.value is None else reading.value

@@ -22,7 +22,7 @@ from verikit.workspaces.manifest import Changes, FileEntry, leaves
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import covers, has_wildcards, joined, matches, parts, shown
 from verikit.workspaces.overlay import OverlaySource
-from verikit.workspaces.readings import Reading
+from verikit.workspaces.readings import CheckedFiles
 from verikit.workspaces.tarball import PackedBy, TarSource
 from verikit.workspaces.tree import Blob, Tree, TreeSource, texts_of
 
@@ -80,7 +80,7 @@ class Workspace:
         self.task: tuple[str, tuple[str, ...]] | None = task
         self.seen: set[tuple[Side, str]] = set()
         """Files that were read, for display."""
-        self.readings: dict[Reading, None] = {}
+        self.readings: dict[CheckedFiles, None] = {}
         """The files and the result of each check, in order, for display."""
 
     @property
