@@ -10,7 +10,8 @@ from verikit.errors import VerikitError
 from verikit.report import report
 from verikit.scoring.chunk import SCORES, TREES
 from verikit.scoring.sums import read_commits
-from verikit.workspaces.readings import MOST_ENTRIES
+from verikit.workspaces import Workspace
+from verikit.workspaces.readings import MOST_ENTRIES, file_tree
 
 SPEC = "all_of(files(exist=['out/a.csv'], unchanged=['in.csv']), table('out/a.csv', expected=[{'n': 1}]))"
 HOSTILE_NAME = "out/</script><script>window.pwned=1</script>\u202egnp.\u200b" + "x" * 300
@@ -75,6 +76,26 @@ def test_scores_are_the_same_bytes_and_trees_as_well_whatever_the_jobs(verikit, 
     assert "files exist" not in (first / SCORES).read_text()
 
 
+def test_a_run_without_workspaces_has_no_file_of_them_and_one_put_there_is_noticed(verikit, tmp_path):
+    write(tmp_path / "in.jsonl", [{"id": "a", "prompt": "?", "completion": "x", "answer": "x"}])
+    for more in ([], [], ["--retry-errors"]):
+        verikit("score", "in.jsonl", "-v", "exact", "-o", "run", "-q", *more)
+        assert not (tmp_path / "run" / TREES).exists()
+    report([tmp_path / "run"])
+    (tmp_path / "run" / TREES).write_text('{"id": "a", "line": 1, "index": 0, "files": [], "checks": []}\n')
+    with pytest.raises(VerikitError, match=TREES):
+        report([tmp_path / "run"])
+
+
+def test_display_leaves_the_limits_of_later_checks_as_they_are():
+    """Files given to the agent that are too many to display are still compared by a check that runs afterwards."""
+    workspace = Workspace({"a": ""}, {f"f{i:04}": "" for i in range(1200)} | {"big": "x" * 17 * 2**20})
+    assert workspace.digest
+    assert workspace.known_before() is None
+    assert file_tree(workspace)["files"]
+    assert len(workspace.changes().removed) == 1201
+
+
 def test_a_retried_row_has_the_files_of_its_last_score(verikit, tmp_path):
     (tmp_path / "v.py").write_text(
         "from pathlib import Path\nfrom verikit import Score\n"
@@ -133,4 +154,12 @@ def test_a_tree_that_was_edited_is_a_message(verikit, tmp_path, odd):
     (run / TREES).write_text(json.dumps(row) + "\n")
     (run / ".progress").unlink()
     with pytest.raises(VerikitError):
+        report([run])
+
+
+def test_a_tree_nested_too_deeply_is_a_message(verikit, tmp_path):
+    run = scored(verikit, tmp_path, {"after": RIGHT})
+    (run / TREES).write_text('{"line": 1, "index": 0, "files": ' + "[" * 200_000 + "\n")
+    (run / ".progress").unlink()
+    with pytest.raises(VerikitError, match="damaged"):
         report([run])

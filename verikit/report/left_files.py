@@ -16,6 +16,8 @@ BUDGET, SHORTEST = 100_000, 20
 """Maximum files on a page, and the number of files of a sample that are always shown."""
 MOST_CHECKS = 20
 """Maximum checks next to a file."""
+LONGEST = 200
+"""Characters of a path, as a run stores it."""
 
 
 def add_files(run: Path, items: Mapping[tuple[int, int], SampleItem]) -> None:
@@ -32,7 +34,7 @@ def add_files(run: Path, items: Mapping[tuple[int, int], SampleItem]) -> None:
 def _file(file: JsonObject, checks: Any) -> LeftFile:
     size = f"{file['bytes']:,} bytes" if file["kind"] == "file" else file["kind"]
     read = [_check(*checks[number]) for number in file.get("checks", ())[:MOST_CHECKS]]
-    return LeftFile(file["path"], size, file.get("change", ""), file.get("problem", ""), read)
+    return LeftFile(file["path"][:LONGEST], size, file.get("change", ""), file.get("problem", ""), read)
 
 
 def _check(name: str, result: float | str) -> tuple[str, float | None, str]:

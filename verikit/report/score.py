@@ -56,7 +56,8 @@ def collect(run: Path, options: Options) -> Run:
     seen, judged = RunTally(), CriteriaSeen()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
-    asked, places = read_groups(source, plan), {}
+    asked = read_groups(source, plan)
+    places: dict[tuple[int, int], SampleItem] = {}
     for number, (line, rows) in enumerate(groupby(read_rows(run / SCORES), key=itemgetter("line"))):
         candidates = list(rows)
         seen.add(candidates)

@@ -98,7 +98,7 @@ def score_file(
     if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     rows, progress = Input(source, plan, limit, batch), Progress(scorer.tally())
-    with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
+    with Folder(out, FILES, optional=(TREES,)) as folder, closing(IdIndex()) as ids:
         try:
             commit = _open(folder, told, plan, scorer, rows, restart, warn)
         except OtherRowsError:

@@ -120,7 +120,8 @@ def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | N
 def changed(run: Path) -> list[str]:
     """Return the names of a run's files that changed since it wrote them. Empty if it stores no checksums.
 
-    An unfinished run has no checksums for files still being written. Missing files are reported by their readers.
+    An unfinished run has no checksums for files still being written. Missing files are reported by their readers. A
+    missing file that was empty is unchanged.
     """
     commits, torn = read_commits(run)
     names = [PROGRESS] if torn else []
@@ -129,8 +130,9 @@ def changed(run: Path) -> list[str]:
     last = commits[-1]
     for name, size in last.sizes.items():
         path = run / name
-        found = sums_at(path, [size]) if path.exists() else {}
-        if found.get(size) != last.sums.get(name, 0) or (last.others and path.stat().st_size != size):
+        found = sums_at(path, [size]) if path.exists() else {0: 0}
+        longer = path.exists() and path.stat().st_size > size
+        if found.get(size) != last.sums.get(name, 0) or (last.others and longer):
             names.append(name)
     return names + [name for name, value in last.others.items() if sum_of(run / name) not in (value, None)]
 

@@ -41,7 +41,9 @@ def recorded(workspace: Workspace, name: str, check: Callable[[], Score]) -> Sco
     try:
         score = check()
     finally:
-        seen, workspace.seen = frozenset(workspace.seen), workspace.seen | outer
+        seen = frozenset(workspace.seen)
+        outer |= seen
+        workspace.seen = outer
     if len(workspace.readings) == known:
         results = {f"{name} {part}": found for part, found in islice(score.parts.items(), MOST_CHECKS)} or {name: score}
         for check_name, found in results.items():
@@ -90,14 +92,17 @@ def _result(check: str, value: float | str) -> str:
 
 def _entries(workspace: Workspace, read: dict[str, list[int]]) -> list[tuple[FileEntry, str]]:
     """The files and empty folders of both sides, each with its change."""
-    after, changes = workspace.after.manifest, workspace.known_changes()
+    after, before = workspace.after.manifest, workspace.known_before()
     marks: dict[str, str] = {}
-    if changes is not None:
+    removed: list[FileEntry] = []
+    if before is not None:
+        changes = workspace.known_changes(before)
         marks = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.changed, "changed")
+        removed = [before[path] for path in changes.removed]
     found = [(after[path], marks.get(path, "")) for path in leaves(after)]
-    removed = () if changes is None else changes.removed
-    found += [(workspace.before.manifest[path], "removed") for path in removed]
-    given = [path for path in read if path not in after and path not in removed]
+    found += [(entry, "removed") for entry in removed]
+    gone = {entry.path for entry in removed}
+    given = [path for path in read if path not in after and path not in gone]
     return found + [(workspace.before.manifest[path], "given") for path in given]
 
 

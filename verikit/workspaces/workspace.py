@@ -18,7 +18,7 @@ from verikit.messages import CompletionMessage
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Changes, FileEntry, leaves
+from verikit.workspaces.manifest import Changes, FileEntry, Manifest, leaves
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import covers, has_wildcards, joined, matches, parts, shown
 from verikit.workspaces.overlay import OverlaySource
@@ -138,22 +138,22 @@ class Workspace:
         """Whether the files that the agent left were collected."""
         return "after" in self._trees
 
-    def known_changes(self) -> Changes | None:
-        """The changes, for display. Without paths that may not have been collected.
+    def known_before(self) -> Manifest | None:
+        """The files that the agent was given, for display.
 
-        None if `before` is missing or incomplete, or is large and no check has opened it.
+        None if they are unknown or incomplete, or are large and no check has opened them.
         """
-        source = self._sources["before"]
-        if source is None:
-            return None
-        if "before" not in self._trees:
+        tree, source = self._trees.get("before"), self._sources["before"]
+        if tree is None and source is not None:
             try:
-                self._trees["before"] = source.open(self.limits.for_display())
+                tree = source.open(self.limits.for_display())  # not kept: its limits are not those of a check
             except (AgentFault, WorkspaceError):
                 return None
-        if self.before.unknown:
-            return None
-        found = Changes.between(self.before.manifest, self.after.manifest)
+        return None if tree is None or tree.unknown else tree.manifest
+
+    def known_changes(self, before: Manifest) -> Changes:
+        """The changes, for display. Without paths that may not have been collected."""
+        found = Changes.between(before, self.after.manifest)
         return replace(found, removed=tuple(filter(self._is_removed, found.removed)))
 
     def _is_removed(self, path: str) -> bool:
