@@ -169,16 +169,19 @@ class Folder:
         self.replace(PROGRESS, commit.encode())
         self._sums = {name: commit.sums.get(name, 0) for name in self.files}
         self._close()
-        absent = {name for name in self.optional if not commit.sizes.get(name)}
-        self.delete(*absent)
-        for name in (*self.files, PROGRESS):
-            if name not in absent:
-                self._stream(name)
-        for name in self.files if not self.damage else ():
-            if name not in absent:
-                with self._writing(name):
-                    self._stream(name).truncate(commit.sizes.get(name, 0))
+        kept = self._without_empty(commit)
+        for name in (*kept, PROGRESS):
+            self._stream(name)
+        for name in kept if not self.damage else ():
+            with self._writing(name):
+                self._stream(name).truncate(commit.sizes.get(name, 0))
         return commit
+
+    def _without_empty(self, commit: Commit) -> list[str]:
+        """Delete the optional files that are empty at a commit, and return the names of the others."""
+        empty = {name for name in self.optional if not commit.sizes.get(name)}
+        self.delete(*empty)
+        return [name for name in self.files if name not in empty]
 
     def _last_good(self, mend: bool) -> Commit:
         """Return the last commit whose files are unchanged.

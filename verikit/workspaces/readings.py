@@ -55,10 +55,7 @@ def file_tree(workspace: Workspace) -> dict[str, Any]:
     """The files of a workspace whose files were collected. Empty otherwise."""
     if not workspace.collected:
         return {}
-    readings = list(workspace.readings)
-    named = {file for reading in readings for file in reading.files}
-    if unnamed := frozenset(workspace.seen - named):
-        readings.append(CheckedFiles(OPENED, None, "", unnamed))
+    readings = _readings(workspace)
     read: dict[str, list[int]] = {}
     for number, reading in enumerate(readings[:MOST_CHECKS]):
         for path in sorted({path for _, path in reading.files}):
@@ -84,6 +81,14 @@ def tree_lines(tree: dict[str, Any]) -> Iterator[str]:
             yield f" {'*' if 'checks' in file else ' '} {file['path']}  {', '.join(told)}"
         if "more" in tree:
             yield f"   … and {tree['more']:,} more"
+
+
+def _readings(workspace: Workspace) -> list[CheckedFiles]:
+    """The checks, and the files that were read outside of any."""
+    readings = list(workspace.readings)
+    named = {file for reading in readings for file in reading.files}
+    unnamed = frozenset(workspace.seen - named)
+    return [*readings, CheckedFiles(OPENED, None, "", unnamed)] if unnamed else readings
 
 
 def _result(check: str, value: float | str) -> str:
