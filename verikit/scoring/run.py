@@ -129,12 +129,17 @@ def score_file(
         if by_key:
             summary["slices"] = slices(out, by_key, plan, source, scorer.verifier)
         folder.write_json(SUMMARY, summary)
-        read = () if told is None else filter(None, (*expand(told), plan.gold))
-        fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
-        folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
+        _seal(folder, told, plan, scorer)
     if stopped is not None:
         raise stopped  # after the summary of a finished run is there again
     return summary
+
+
+def _seal(folder: Folder, told: str | list[str] | None, plan: ScoringPlan, scorer: Scorer) -> None:
+    """Write the manifest of a finished run."""
+    read = () if told is None else filter(None, (*expand(told), plan.gold))
+    fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
+    folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
 
 
 def _open(
