@@ -74,12 +74,7 @@ def verify(
 def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
     """Compare the answers found in a part of a reply with one gold answer."""
     several = terms.equality.several
-    if (
-        found
-        and several == "last"
-        and _is_boxed(found[-1], gold_text)
-        and not _is_refused(part, found[-1], gold_text, terms)
-    ):
+    if found and several == "last" and _is_right_box(part, found[-1], gold_text, terms):
         return AnswerVerdict("equal", "same text", "text", found[-1].text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
@@ -141,6 +136,11 @@ def _remembered(
 def _is_refused(part: str, found: FoundAnswer, gold: str, terms: Terms) -> bool:
     """Whether a reply ends by calling the answer found in it wrong. The options of a row may be such sentences."""
     return may_be_refused(part) and not terms.options and is_refused(part, found.start, gold, terms.question)
+
+
+def _is_right_box(part: str, found: FoundAnswer, gold: str, terms: Terms) -> bool:
+    """Whether the answer is a box with exactly the gold answer's text, which the reply does not take back."""
+    return _is_boxed(found, gold) and not _is_refused(part, found, gold, terms)
 
 
 def _is_boxed(found: FoundAnswer, gold: str) -> bool:

@@ -233,8 +233,8 @@ def _take(samples: dict[str, JsonRow], event: JsonRow) -> None:
         raise SchemaError("an event has a sample_id and data", field="sample_id" if type(name) is not str else "data")
     sample = samples.setdefault(name, {"sample_id": name, "sampled": []})
     if kind == "error":
-        sample["error"] = data.get("message") or data.get("type") or "no reason given"
-    elif kind != "sampling":
+        data = {"error": data.get("message") or data.get("type") or "no reason given"}
+    if kind != "sampling":
         sample.update({key: value for key, value in data.items() if key not in ("prompt", "sampled", "sample_id")})
     elif sample.setdefault("prompt", data.get("prompt")) == data.get("prompt"):
         replies = data.get("sampled")

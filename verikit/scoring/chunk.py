@@ -119,10 +119,7 @@ class Scorer:
                 row |= {FINISH: finished[i]} if finished[i] else {}
                 row |= {EARLY_STOP: early.as_row()} if early else {}
                 scores.append(to_line(row if ranks is None else row | {"by": to_row(ranks[i])}))
-            trees += [
-                to_line({"id": group.id, "line": line, "index": i} | tree_of(sample))
-                for i, sample in enumerate(samples[start:end]) if sample.workspace is not None
-            ]  # fmt: skip
+            trees += _trees(line, group, samples[start:end])
             start = end
             chosen, selection = self._select(line, group, right, ranks)
             selections.append(selection)
@@ -161,6 +158,14 @@ class Scorer:
         best = ranking[0]
         row = {"id": group.id, "line": line, "selected": best, "ranking": ranking, "value": truth[best].value}
         return best, to_line(row | {"completion": group.completions[best]})
+
+
+def _trees(line: int, group: Group, samples: Sequence[Sample]) -> list[bytes]:
+    """A line for each candidate with a workspace: the files that the agent left."""
+    return [
+        to_line({"id": group.id, "line": line, "index": i} | tree_of(sample))
+        for i, sample in enumerate(samples) if sample.workspace is not None
+    ]  # fmt: skip
 
 
 def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:

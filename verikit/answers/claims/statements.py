@@ -148,7 +148,7 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
 def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
     """The statement whose noun starts at `start` and whose content starts at `content_start`, and its end."""
     content, end = _content(text, content_start)
-    left = "" if _begins_sentence(text, start) else sentence_before(text, start)
+    left = _clause_before(text, start)
     form = "final statement" if text[start] in "fF" or _FINAL.search(text, max(0, start - 14), start) else "statement"
     stop = _STOP.search(text, content_start, content_start + MAX_LINE)
     sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE].replace("**", "")
@@ -170,9 +170,10 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     return FoundAnswer(content, form, start, own if around == "asserted" else around, denies=denies), end
 
 
-def _begins_sentence(text: str, start: int) -> bool:
-    """Whether a noun begins the sentence after another one: "Suppose x = 2. Answer: 5."."""
-    return not text[start].islower() and _SENTENCE_BEFORE.search(text, max(0, start - 20), start) is not None
+def _clause_before(text: str, start: int) -> str:
+    """The text before a noun in its sentence. Empty if the noun begins it: "Suppose x = 2. Answer: 5."."""
+    begins = not text[start].islower() and _SENTENCE_BEFORE.search(text, max(0, start - 20), start)
+    return "" if begins else sentence_before(text, start)
 
 
 def _role_around(left: str, link_words: str, sentence: str) -> Role:
