@@ -88,14 +88,19 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and several != "last" and (refused := _several(found, gold, terms.equality)):
         return refused
-    candidate = found[-1] if found else extract.last_line(part)
-    if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
-        candidate = candidate._replace(text=candidate.pieces[-1])
+    candidate = _decisive(found[-1] if found else extract.last_line(part), terms.equality)
     if _is_refused(part, candidate, gold_text, terms):
         return AnswerVerdict(
             "different", "the reply calls its answer wrong", "", candidate.text, candidate.form, gold.text
         )
     return _judged(candidate, gold, gold_text, terms)
+
+
+def _decisive(found: FoundAnswer, equality: Equality) -> FoundAnswer:
+    """An answer whose pieces are all the same is its last piece."""
+    if found.pieces and all(_same(piece, found.pieces[-1], equality) for piece in found.pieces):
+        return found._replace(text=found.pieces[-1])
+    return found
 
 
 def _without_description(part: str, found: list[FoundAnswer], gold: ReadGold) -> list[FoundAnswer]:
