@@ -40,7 +40,8 @@ class ProgramJob:
     engine: bool = False
     """Whether the command starts an engine of many cases. Only the native supervisor supports it."""
     alone: Sequence[str] = ()
-    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
+    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which
+    is final except for a fork of node that needs threads."""
 
     def payload(self) -> list[bytes]:
         """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start on a page."""
