@@ -32,7 +32,7 @@ def test_a_bold_name_that_is_called_wrong_is_not_accepted():
     "Es 5. No está mal.", "Es 5. No es falso.", "The answer is 5. No, that's not wrong.", "It's 5. Sorry for the wait.",
     "It's 5. No, that's right.", "It's 5. No errors.", "It's 5. No, 6 is wrong.", "It's 5. No, that's wrong?",
     "Das Ergebnis ist 5. Nein, das ist nicht falsch.", "答案是5。不客气。", "5です。いいえ、間違いではありません。",
-    "x = 5. 6 also works? No, that's wrong.",
+    "It's 5 (6 is tempting). No, that's wrong.", "x = 5. 6 also works? No, that's wrong.",
 ])  # fmt: skip
 def test_a_refusal_of_something_else_does_not_refuse_the_answer(reply):
     accepted = verify(reply, "5")

@@ -62,8 +62,9 @@ def is_refused(text: str, start: int, gold: str, question: str) -> bool:
     refusals = _REFUSALS.search(text, max(start, len(text) - MAX_END))
     if refusals is None or _BREAK.search(text, start, refusals.start()):
         return False
-    said = tokens(text[start : refusals.start()])
-    return _UNCLEAR.isdisjoint(token.role for token in said) and not _may_be_judged(gold, question)
+    said = text[start : refusals.start()]
+    is_clear = " (" not in said and _UNCLEAR.isdisjoint(token.role for token in tokens(said))
+    return is_clear and not _may_be_judged(gold, question)
 
 
 def may_be_refused(text: str) -> bool:
