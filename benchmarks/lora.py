@@ -25,6 +25,7 @@ CASES: dict[str, dict[str, Any]] = {
     "full": {},
     "LoRA fp32": {"precision.master": "same", "precision.lora_rank": 16},
     "LoRA": {"precision.lora_rank": 16},
+    "LoRA, not merged": {"precision.lora_rank": 16, "precision.lora_merged": False},
     "full, checkpointed": {"precision.checkpointing": True},
     "LoRA, checkpointed": {"precision.checkpointing": True, "precision.lora_rank": 16},
 }

@@ -175,10 +175,16 @@ def _memory(config: Config, model_class: str, own: Any, processes: int, cost: St
     if max(learning, estimate.sampling) > free:
         raise ConfigError(
             f"{told}. {free / 2**30:.1f} GiB are free",
-            hint="set precision.lora_rank = 16, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2, or lower"
+            hint=f"{_without_copy(config)}, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2, or lower"
             " batch.tokens with precision.checkpointing = true",
         )
     return f"{told}. {free / 2**30:.1f} GiB are free"
+
+
+def _without_copy(config: Config) -> str:
+    """Return the setting that saves the most memory in one process."""
+    samples_a_copy = config.precision.lora_rank and config.precision.lora_merged and config.engine.kind == "hf"
+    return "set precision.lora_merged = false" if samples_a_copy else "set precision.lora_rank = 16"
 
 
 def _activations(model: Any, config: Config, length: int, *, bf16: bool, device: torch.device) -> float:

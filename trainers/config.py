@@ -280,6 +280,10 @@ class Config(Section):
             raise ValueError("batch.ahead needs a loss with an importance weight, which likelihood has not")
         if self.distill is not None and self.loss.kind == "likelihood":
             raise ValueError("distill needs a policy loss, such as ppo: likelihood imitates given completions")
+        sampler = self.engine.kind, self.distributed.kind, self.batch.ahead
+        if not self.precision.lora_merged and sampler != ("hf", "ddp", False):
+            needed = 'engine.kind = "hf", distributed.kind = "ddp" and batch.ahead = false'
+            raise ValueError(f"precision.lora_merged = false needs {needed}")
         if self.advantage.kind != "gdpo":
             return self
         if self.kl.in_reward:

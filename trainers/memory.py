@@ -96,10 +96,15 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
         optimizer=state / shares,
         reference=weights / shares if apart else 0.0,
         gathered=gathered,
-        copy=_sampling_copy(policy, config, bf16) if config.engine.kind == "hf" else 0.0,
+        copy=_sampling_copy(policy, config, bf16) if _has_copy(config) else 0.0,
         ahead=config.batch.ahead,
         activations=_activations(policy, config, bf16),
     )
+
+
+def _has_copy(config: Config) -> bool:
+    """Whether the engine may sample from its own weights in this process."""
+    return config.engine.kind == "hf" and config.precision.lora_merged
 
 
 def _sampling_copy(policy: nn.Module, config: Config, bf16: bool) -> float:

@@ -82,6 +82,22 @@ class PrecisionSection(Section):
     """LoRA's scale: adapters are multiplied by `lora_alpha / lora_rank`."""
     lora_targets: list[str] = Field(default_factory=list)
     """Names of the modules that get adapters. []: every linear layer but the head."""
+    lora_merged: bool = True
+    """Sample from a copy of the adapted weights with the adapters merged. False: sample through the adapters.
+
+    That needs no copy, and more products per token. It needs `engine.kind = "hf"`, and frozen weights that are not
+    rounded for sampling.
+    """
+
+    @model_validator(mode="after")
+    def _fits(self) -> PrecisionSection:
+        if self.lora_merged:
+            return self
+        if not self.lora_rank:
+            raise ValueError("precision.lora_merged = false needs adapters: set precision.lora_rank")
+        if self.master == "float32":
+            raise ValueError('precision.lora_merged = false needs precision.master = "auto": "float32" samples in bf16')
+        return self
 
 
 class DistributedSection(Section):

@@ -1,6 +1,6 @@
 """Engines that sample from the policy, and the transfer of weights to them after an update.
 
-`hf`: verikit's decoder on the policy itself, or on a copy: with merged adapters, or in bf16. `vllm`: vLLM on the same
+`hf`: verikit's decoder on the policy itself, or on a copy with merged adapters or in bf16. `vllm`: vLLM on the same
 device, in a separate process. It sleeps while the policy trains, and its weights are replaced (`vllm_engine`).
 `server`: a separate vLLM server that reads the weights from a shared folder. After every update the prefix cache is
 dropped, because its keys and values come from the old weights.
@@ -66,13 +66,16 @@ class SamplingEngine:
 class LiveEngine(SamplingEngine):
     """verikit's decoder on the policy itself. A single process needs no copy, except for another number format."""
 
-    def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int, *, apart: bool = False) -> None:
+    def __init__(
+        self, policy: Any, tokenizer: Any, world: World, rows: int, *, apart: bool = False, merged: bool = True
+    ) -> None:
         """Decode with the policy's own weights, or with a copy: with merged adapters, in bf16 if products are.
 
-        With `apart` the copy shares no weight, so it can sample while the policy trains.
+        With `apart` the copy shares no weight, so it can sample while the policy trains. Without `merged` there is no
+        copy, and the policy's adapters compute beside its frozen weights.
         """
         self._policy, self._rested = policy, True
-        self._copy = sampling_copy(policy, world, apart)
+        self._copy = sampling_copy(policy, world, apart) if merged else None
         self.refresh()
         model = policy.model if self._copy is None else self._copy.model
         self.engine = HF.of(model, tokenizer, rows=rows, tempered=True)
@@ -140,7 +143,8 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Sa
         return engine
     if config.engine.kind == "server":
         return ServerEngine(policy, tokenizer, world, config.engine.options)
-    return LiveEngine(policy, tokenizer, world, config.engine.rows, apart=config.batch.ahead)
+    merged = config.precision.lora_merged
+    return LiveEngine(policy, tokenizer, world, config.engine.rows, apart=config.batch.ahead, merged=merged)
 
 
 def sampling_copy(policy: Any, world: World, apart: bool = False) -> SamplingCopy | None:

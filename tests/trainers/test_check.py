@@ -173,6 +173,13 @@ def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatc
     assert "precision.lora_rank" in told
 
 
+def test_a_copy_that_does_not_fit_beside_adapters_is_told_with_the_setting_that_saves_it(check, monkeypatch):
+    pytest.importorskip("peft")
+    monkeypatch.setattr(checking, "_free", lambda sharing: 1000.0)
+    assert "set precision.lora_merged = false" in check(precision__lora_rank=4)[1]
+    assert "lora_merged" not in check(precision__lora_rank=4, precision__lora_merged=False)[1]
+
+
 def test_an_optimizer_that_needs_equal_shares_is_told_of_unequal_ones(check, monkeypatch):
     changes = {"distributed__kind": "fsdp2", "optimizer__kind": "adamw8bit"}
     monkeypatch.setenv("WORLD_SIZE", "1")

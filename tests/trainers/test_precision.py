@@ -88,6 +88,60 @@ def test_adapters_are_merged_into_what_samples_and_nothing_else_is_copied(tmp_pa
     trainer.folder.close()
 
 
+def adapted_run(folder, **changes):
+    """A run of LoRA without warm-up, its trainer still open."""
+    config = settings(precision__lora_rank=4, optimizer__lr=1e-2, **JITTER, **changes)
+    trainer = make(folder, config.model_copy(update={"warmup": None}))
+    trainer.run()
+    return trainer
+
+
+def mismatches(folder):
+    return [row["mismatch"] for row in read_log(folder / "metrics.jsonl") if "mismatch" in row]
+
+
+def test_a_run_that_samples_through_its_adapters_has_no_copy_and_the_same_completions(tmp_path):
+    pytest.importorskip("peft")
+    samples = []
+    for merged in (True, False):
+        trainer = adapted_run(tmp_path / str(merged), precision__lora_merged=merged)
+        sampler, policy = trainer.engine.engine.model, trainer.policy.model
+        assert (sampler is policy) == (not merged)
+        assert any(weight.abs().max() > 0 for name, weight in policy.named_parameters() if "lora_B" in name)
+        samples.append((tmp_path / str(merged) / "samples.jsonl").read_text())
+        trainer.close()
+        trainer.folder.close()
+    assert samples[0] == samples[1]
+    assert 0 < max(mismatches(tmp_path / "False")) < 1e-5
+
+
+def test_frozen_weights_in_bf16_with_their_adapters_sample_nearer_to_the_policy_than_merged_ones(tmp_path, monkeypatch):
+    pytest.importorskip("peft")
+    monkeypatch.setattr(precision, "multiplies_bf16", lambda: True)
+    monkeypatch.setattr(precision, "WORTH_BF16", 0)
+    for merged in (True, False):
+        trainer = adapted_run(tmp_path / str(merged), precision__lora_merged=merged)
+        assert trainer.policy.bf16
+        trainer.close()
+        trainer.folder.close()
+    assert 0 < max(mismatches(tmp_path / "False")) < max(mismatches(tmp_path / "True"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"precision.lora_rank": 0}, "needs adapters"),
+        ({"precision.master": "float32"}, 'needs precision.master = "auto"'),
+        ({"engine.kind": "vllm"}, 'needs engine.kind = "hf"'),
+        ({"distributed.kind": "fsdp2"}, 'distributed.kind = "ddp"'),
+        ({"batch.ahead": True}, "batch.ahead = false"),
+    ],
+)
+def test_a_sampler_with_weights_of_its_own_can_not_sample_through_the_adapters(changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        settings(**{"precision.lora_rank": 4, "precision.lora_merged": False} | changes)
+
+
 @pytest.mark.parametrize(("master", "rank"), [("float32", 0), ("float32", 4), ("auto", 4)])
 def test_a_copy_that_samples_takes_memory_only_while_it_samples_and_as_much_as_is_reckoned(tmp_path, master, rank):
     from verikit.trainers.memory import expected_memory

@@ -67,6 +67,14 @@ def test_32_billion_parameters_fit_eight_gpus_of_80_gb_by_fsdp2_alone():
     assert estimate(*shared, "distributed.whole_gradients=true").peak > plain.peak + 4 * 32e9
 
 
+def test_a_model_of_32_billion_parameters_with_adapters_fits_one_gpu_of_80_gb_if_they_are_not_merged():
+    pytest.importorskip("peft")
+    assert estimate("precision.lora_rank=16").sampling > 120 * GIB
+    apart = estimate("precision.lora_rank=16", "precision.lora_merged=false")
+    assert apart.copy == 0
+    assert apart.peak < 64 * GIB
+
+
 def test_groups_of_processes_hold_a_model_each():
     shared = ["distributed.kind=fsdp2", "engine.kind=server", "distributed.shards=8"]
     assert estimate(*shared, processes=64).weights == estimate(*shared, processes=8).weights
