@@ -48,14 +48,20 @@ def ask(folder: Path, spec: str, options: dict[str, Any], requests: list[Request
 
 
 @contextmanager
-def served(model: str, name: str, max_model_len: int, log: Path) -> Iterator[str]:
-    """Serve a folder in fp32 by vLLM's OpenAI server; yields its address up to /v1 once it answers."""
+def served(model: str, name: str, max_model_len: int, log: Path, *, trains: bool = False) -> Iterator[str]:
+    """Serve a folder in fp32 by vLLM's OpenAI server; yields its address up to /v1 once it answers.
+
+    With `trains` it takes new weights, and gives the log-probabilities of its samples, as the trainer needs.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = f"-m vllm.entrypoints.openai.api_server --served-model-name {name} --host 127.0.0.1 --port {port}".split()
     command += ["--dtype", "float32", "--max-model-len", str(max_model_len), "--enforce-eager", "--model", model]
     environment = {key: value for key, value in ENVIRONMENT.items() if key != "VLLM_ENABLE_V1_MULTIPROCESSING"}
+    if trains:
+        command += ["--logprobs-mode", "processed_logprobs"]
+        environment["VLLM_SERVER_DEV_MODE"] = "1"
     with open(log, "w") as file:
         process = subprocess.Popen([sys.executable, *command], env=environment, stdout=file, stderr=file)
     try:

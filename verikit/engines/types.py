@@ -198,15 +198,24 @@ class Generation:
     error: EngineError | None = None
 
     @property
-    def text(self) -> str:
-        """The first output's text.
+    def first(self) -> Output:
+        """The first output.
 
         Raises:
             EngineError: There is none. The error is the reason.
         """
         if self.error is not None:
             raise self.error
-        return self.outputs[0].text
+        return self.outputs[0]
+
+    @property
+    def text(self) -> str:
+        """The first output's text.
+
+        Raises:
+            EngineError: There is none. The error is the reason.
+        """
+        return self.first.text
 
     @property
     def cached(self) -> bool:

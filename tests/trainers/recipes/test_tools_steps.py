@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,10 @@ from tests.trainers.recipes.test_tools import KNOWS_NONE, KNOWS_TOOLS, call, col
 from tests.trainers.recipes.writer import Writer  # noqa: E402
 from verikit.base import FunctionVerifier  # noqa: E402
 from verikit.calls import ToolCall  # noqa: E402
-from verikit.engines.types import Output  # noqa: E402
+from verikit.engines.types import Generation, Output  # noqa: E402
 from verikit.errors import ContextOverflow, EngineError, HelperError, TrainerError, VerikitError  # noqa: E402
 from verikit.sandbox import Failure, RunLimits, RunResult  # noqa: E402
-from verikit.trainers.recipe import Transcript  # noqa: E402
+from verikit.trainers.recipe import Setting, Transcript  # noqa: E402
 from verikit.trainers.recipes.tools import toolbox as boxes  # noqa: E402
 from verikit.trainers.recipes.tools.forms import FencedForm, TemplateForm, with_system  # noqa: E402
 from verikit.trainers.recipes.tools.functions import answer  # noqa: E402
@@ -29,6 +30,7 @@ from verikit.trainers.recipes.tools.toolbox import (  # noqa: E402
     as_text,
     shortened,
 )
+from verikit.trainers.recipes.tools.world import ToolWorld, ToolWorldOptions  # noqa: E402
 from verikit.types import Score  # noqa: E402
 
 
@@ -375,3 +377,12 @@ def test_problems_keep_their_task_and_a_conversation_its_last_words_in_the_log(t
     assert (trajectory.task, trajectory.prompt) == ("sums", "Sum?")
     assert json.loads(json.dumps(dict(trajectory.parts))) == {}
     assert "Be brief." in sampler.tokenizer.decode(trajectory.ids)
+
+
+def test_an_engine_that_fails_at_the_gate_of_the_tiny_world_ends_it_with_its_error():
+    options = ToolWorldOptions(held_out_size=1, problems=1)
+    _, tokens = ToolWorld.make_model(options, 0)
+    writer = Writer(tokens, lambda text: "")
+    writer.generate = lambda requests: [Generation(error=EngineError("the worker died")) for _ in requests]
+    with pytest.raises(EngineError, match="the worker died"):
+        ToolWorld(options, Setting(tokens, 0, Path())).gate(writer)

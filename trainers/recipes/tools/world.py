@@ -102,7 +102,7 @@ class ToolWorld(ToolRecipe):
                 for prompt, call, result in zip(prompts, calls, results, strict=True)
             ),
         ]
-        said = [self.form.text(generation.outputs[0].ids, ended=True)[0] for generation in sampler.generate(asked)]
+        said = [self.form.text(generation.first.ids, ended=True)[0] for generation in sampler.generate(asked)]
         half = len(prompts)
         right = [
             OPENING + said[index] == call_text(_program(problem)) and said[half + index] == f"{BOX}{problem.answer}}}"
