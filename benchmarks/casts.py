@@ -68,7 +68,7 @@ JOBS = {
     "suites": [
         ("A suite lists tasks and models", "cat examples/eval/suite.toml"),
         ("Run it. Here the models' replies are recorded", "verikit eval examples/eval/suite.toml -q -o runs/suite"),
-        ("See which differences are real", "verikit compare runs/suite/small runs/suite/large"),
+        ("See which differences are significant", "verikit compare runs/suite/small runs/suite/large"),
     ],
     "audit": [
         ("Can this dataset be graded? Can the reward be cheated?", f"verikit audit {ROWS} --by answer -q"),

@@ -47,7 +47,7 @@ def test_two_score_runs_are_paired_by_prompt(tmp_path):
     told = invoke("compare", *runs)
     assert told.return_value == 0
     assert "better beats base by" in told.output
-    assert "show a difference of" in told.output
+    assert "detect a difference of" in told.output
 
 
 @pytest.mark.parametrize("metric", ["pass@4", "pass^4", "pass@2"])

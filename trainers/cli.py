@@ -25,12 +25,19 @@ VLLM_RANKS = (8, 16, 32, 64, 128, 256)
 
 @click.command(cls=GroupedCommand)
 @click.argument("config", required=False, metavar="CONFIG|NAME")
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a setting: run.steps=20, …")
+@click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a setting: run.steps=20, … Repeatable."
+)
 @click.option(
     "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Folder for the run. Default: runs/NAME."
 )
-@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
-@click.option("--track", multiple=True, metavar="TRACKER", help="The setting run.track: wandb:PROJECT, tensorboard, …")
+@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Folder of a run to continue.")
+@click.option(
+    "--track",
+    multiple=True,
+    metavar="TRACKER",
+    help="Tracker to send metrics to: wandb:PROJECT, tensorboard, … Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
 @click.option(
     "--check",
@@ -50,8 +57,8 @@ def train(
 ) -> int:
     """Train with CONFIG.toml or a built-in config: `arithmetic` is self-contained. `math`, `sft`, `tools` need data.
 
-    The folder contains the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. Use --resume to continue a
-    run that stopped, for any reason. The result is the same.
+    The run folder contains the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. --resume continues an
+    interrupted run, with the same result.
 
     \b
     verikit train arithmetic
@@ -117,12 +124,12 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
 @click.command(cls=GroupedCommand)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Output folder.")
-@click.option("--step", type=click.IntRange(0), help="Step of the checkpoint. Default: the last.")
-@click.option("--best", is_flag=True, help="Weights with the best held-out metric, kept by `run.best`.")
+@click.option("--step", type=click.IntRange(0), help="Step of the checkpoint to export. Default: the last.")
+@click.option("--best", is_flag=True, help="Export the best held-out weights, which `run.best` saved.")
 @click.option("--recipe", metavar="MODULE:CLASS", default="", help="Recipe of the run, if it is your own code.")
 @click.option("--adapter", is_flag=True, help="Export only the LoRA adapter, in the format of peft and vLLM.")
 def export(run: Path, out: Path, step: int | None, best: bool, recipe: str, adapter: bool) -> None:
-    """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights.
+    """Write a trained run's model and tokenizer as a plain transformers folder, with adapters merged.
 
     \b
     verikit export runs/math -o math && vllm serve math

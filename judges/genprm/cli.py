@@ -37,7 +37,7 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
     },
 )
 @click.argument("problems", type=click.Path(path_type=Path))
-@click.option("--policy", required=True, metavar="ENGINE", help="Writes the solutions.")
+@click.option("--policy", required=True, metavar="ENGINE", help="Model that writes the solutions.")
 @click.option("--completer", metavar="ENGINE", help="Model that completes partial solutions. Default: the policy.")
 @click.option(
     "--reviewer", required=True, metavar="ENGINE", help="Model that writes the rationales, following the protocol."
@@ -52,7 +52,7 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
     help="Verifier that decides which solutions are right.",
 )
 @click.option("--protocol", default="released", show_default=True, help="The protocol's name or TOML file.")
-@click.option("--paths", type=click.IntRange(2), default=16, show_default=True, help="Solutions kept of a problem.")
+@click.option("--paths", type=click.IntRange(2), default=16, show_default=True, help="Solutions kept per problem.")
 @click.option(
     "--attempts",
     type=click.IntRange(2),
@@ -60,17 +60,23 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
     show_default=True,
     help="Maximum number of solutions sampled per problem.",
 )
-@click.option("--draws", type=click.IntRange(1), default=64, show_default=True, help="Solutions drawn at a time.")
+@click.option(
+    "--draws", type=click.IntRange(1), default=64, show_default=True, help="Solutions sampled per request round."
+)
 @click.option(
     "--completions",
     default=",".join(map(str, PAPERS)),
     show_default=True,
-    help="Completions of a step for problems seldom, sometimes and mostly solved.",
+    help="Completions per step, for problems that are seldom, sometimes and mostly solved.",
 )
 @click.option(
-    "--variant", type=click.Choice(list(THRESHOLDS)), default="ratio", show_default=True, help="Threshold for labels."
+    "--variant",
+    type=click.Choice(list(THRESHOLDS)),
+    default="ratio",
+    show_default=True,
+    help="How a step's label is decided from its value and the one before.",
 )
-@click.option("--threshold", metavar="X", help="Value of the threshold. Default: 0.8 for ratio, -0.3 for difference.")
+@click.option("--threshold", metavar="X", help="Threshold of the variant. Default: 0.8 for ratio, -0.3 for difference.")
 @click.option("--drafts", type=click.IntRange(1), default=4, show_default=True, help="Rationales sampled per solution.")
 @click.option("--chat/--text", default=True, show_default=True, help="Use the chat template, or continue plain text.")
 @click.option(
@@ -79,7 +85,7 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 @click.option(
     "--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Maximum tokens per solution."
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @map_option
 @partial(limit_option, told="Read only the first N problems.")
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems per call.")

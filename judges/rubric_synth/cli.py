@@ -28,21 +28,28 @@ from verikit.types import Group
     purposes={"Criteria": "--most --temperature --judge-option"},
 )
 @click.argument("candidates", type=click.Path(path_type=Path))
-@click.option("-e", "--engine", required=True, metavar="ENGINE", help="Proposes criteria.")
-@click.option("--judge", required=True, metavar="ENGINE", help="Decides which candidates meet a criterion.")
+@click.option("-e", "--engine", required=True, metavar="ENGINE", help="Model that proposes criteria.")
+@click.option("--judge", required=True, metavar="ENGINE", help="Model that decides which candidates meet a criterion.")
 @click.option(
-    "-v", "--verifier", "spec", default="answer", show_default=True, help="Decides which candidates are right."
+    "-v",
+    "--verifier",
+    "spec",
+    default="answer",
+    show_default=True,
+    help="Verifier that decides which candidates are right.",
 )
 @click.option("--labels", metavar="FILE", help="Rows of id, index and label, used instead of a verifier.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
-@click.option("--most", type=click.IntRange(1), default=24, show_default=True, help="Criteria judged at most.")
+@click.option(
+    "--most", type=click.IntRange(1), default=24, show_default=True, help="Maximum number of criteria to judge."
+)
 @click.option(
     "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Temperature of proposals."
 )
 @click.option(
     "--judge-option", "options", multiple=True, metavar="KEY=VALUE", help="Option of the verifier rubric: asks=3, …"
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @map_option
 @partial(limit_option, told="Read only the first N questions.")
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Questions per call.")

@@ -4,7 +4,7 @@ import re
 
 from verikit.answers import verify
 
-SECTION = "## What counts as the same"
+SECTION = "## Which answers are equal"
 CELLS = re.compile(r"(?<!\\)\|")
 CODE = re.compile(r"`([^`]+)`")
 

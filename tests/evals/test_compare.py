@@ -32,7 +32,7 @@ def test_the_command_tells_which_differences_are_real(tmp_path):
     bad, good = made(tmp_path, "bad", [5, 5] + [4] * 10), made(tmp_path, "good", [5] * 11 + [4])
     told = CliRunner().invoke(cli, ["compare", str(bad), str(good)]).output
     assert "+75.00" in told
-    assert "real at 5%: run-good beats run-bad by 75.00 on verikit_math500" in told
+    assert "significant at 5%: run-good beats run-bad by 75.00 on verikit_math500" in told
     assert "9 questions changed" in told
     (plain,) = json.loads(CliRunner().invoke(cli, ["compare", str(bad), str(good), "--json"]).output)["differences"]
     assert (plain["gained"], plain["lost"], len(plain["changed"])) == (9, 0, 9)

@@ -29,7 +29,7 @@ def test_runs_and_their_folders_compare_as_the_command_does(runs, tmp_path):
         assert list(found.changes()) == [
             {"first": "good", "second": "worse", "task": "mean", **change} for change in told[0]["changed"]
         ]
-        assert found.verdict.startswith("real at 5%: good beats worse by 65.00")
+        assert found.verdict.startswith("significant at 5%: good beats worse by 65.00")
     assert repr(found) == CliRunner().invoke(cli, ["compare", *map(str, folders)]).stdout.rstrip("\n")
 
 

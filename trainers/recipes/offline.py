@@ -168,11 +168,17 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that all data commands share."""
     for option in reversed(
         [
-            click.option("-e", "--engine", required=True, metavar="SPEC", help="openai:URL#MODEL, hf:PATH, …"),
-            click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path)),
-            click.option("-n", "--count", default=1000, show_default=True, type=click.IntRange(1), help="Rows."),
-            click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="An option of the recipe."),
-            click.option("--seed", default=0, show_default=True),
+            click.option("-e", "--engine", required=True, metavar="SPEC", help="Engine: openai:URL#MODEL, hf:PATH, …"),
+            click.option(
+                "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Output file."
+            ),
+            click.option(
+                "-n", "--count", default=1000, show_default=True, type=click.IntRange(1), help="Number of rows."
+            ),
+            click.option(
+                "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Option of the recipe. Repeatable."
+            ),
+            click.option("--seed", default=0, show_default=True, help="Random seed."),
             click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
         ]
     ):

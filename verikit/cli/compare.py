@@ -30,18 +30,25 @@ from verikit.report.slices import slice_records
 @click.command(cls=GroupedCommand, usual="--metric --by-key --examples --fail-if-worse --markdown --json")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option(
-    "--metric", default="", metavar="NAME", help="Another metric of single questions: selected, pass@4, pass^4."
+    "--metric",
+    default="",
+    metavar="NAME",
+    help="Metric with a value per question: selected, pass@4, pass^4. Default: the run's own.",
 )
 @by_key_option
-@click.option("--data", multiple=True, metavar="FILE", help="The files that were scored, if they were moved.")
+@click.option("--data", multiple=True, metavar="FILE", help="Scored files, if they were moved.")
 @click.option(
-    "--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show of two runs."
+    "--examples",
+    type=click.IntRange(0),
+    default=6,
+    show_default=True,
+    help="Number of changed rows to show, for two runs.",
 )
 @click.option(
     "--fail-if-worse",
     metavar="POINTS",
     callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
-    help="Exit with 4 if the last run's loss, with its whole 95% interval, is larger than this: 1pt, 1%, 0.01.",
+    help="Exit with 4 if the last run is worse by more than this, with its whole 95% interval: 1pt, 1%, 0.01.",
 )
 @gate_options
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
@@ -58,7 +65,7 @@ def compare(
     markdown: bool,
     json_: bool,
 ) -> int:
-    """Compare runs of score or eval on the same questions: which differences are real, and which rows changed.
+    """Compare runs of score or eval on the same questions: significant differences and changed rows.
 
     Two runs: paired differences, flips both ways, the smallest difference that the number of questions can detect, and
     the rows that changed. Three or more: a leaderboard with the range of ranks that chance allows. Intervals are over

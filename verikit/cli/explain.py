@@ -26,8 +26,10 @@ from verikit.workspaces.readings import tree_lines
 @click.command(cls=GroupedCommand, usual="--verifier --id --index --completion --answer --prompt")
 @click.argument("file", required=False)
 @click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="Verifier to explain.")
-@click.option("--id", "row", help="Row of FILE. Default: the first.")
-@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Number of the row's candidate.")
+@click.option("--id", "row", help="Id of the row in FILE. Default: the first row.")
+@click.option(
+    "--index", type=click.IntRange(0), default=0, show_default=True, help="Candidate of the row, counted from 0."
+)
 @click.option("--completion", help="The candidate's text, instead of FILE.")
 @click.option("--answer", multiple=True, help="With --completion: the gold answer. Repeat it for several.")
 @click.option("--prompt", default="", help="With --completion: the prompt.")

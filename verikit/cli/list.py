@@ -42,7 +42,7 @@ class ListedName(TypedDict):
 @click.argument("what", metavar="[KIND|NAME]", required=False)
 @json_option
 def list_(what: str | None, as_json: bool) -> None:
-    """List what there is, by kind: verifiers, selectors, engines, recipes, retrievers, tasks, adapters.
+    """List parts of verikit by kind: verifiers, selectors, engines, recipes, retrievers, tasks, adapters.
 
     With a KIND, list only that. With a NAME (or `package.module:Name`, `file.py:Name`), explain it and each of its
     options.

@@ -22,12 +22,14 @@ LEFT_OUT = ("composite",)
 
 @click.command(name="reasoning-gym", cls=GroupedCommand)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("-n", "--n", "count", type=click.IntRange(1), default=100, show_default=True, help="Rows of each.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-n", "--n", "count", type=click.IntRange(1), default=100, show_default=True, help="Rows per dataset.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Setting of the dataset, such as max_terms=4."
 )
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="JSON lines.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Output file, in JSON lines."
+)
 def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple[str, ...], out: Path) -> None:
     """Make problems from the reasoning_gym datasets NAME (or `all`). The verifier `reasoning_gym` scores them.
 

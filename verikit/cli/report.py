@@ -44,12 +44,12 @@ from verikit.scoring.sums import verify
     help="Samples per run on the page.",
 )
 @by_key_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary by folder.")
-@click.option("--csv", is_flag=True, help="Tables and the numbers behind charts, as CSV.")
-@click.option("--latex", is_flag=True, help="Tables in LaTeX, for booktabs.")
-@click.option("--markdown", is_flag=True, help="Tables in Markdown, for a CI job summary.")
-@click.option("--svg", is_flag=True, help="Charts as SVG, for a paper.")
-@click.option("--pdf", is_flag=True, help="Figures as PDF. Requires the extra pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary per run.")
+@click.option("--csv", is_flag=True, help="Write tables and the numbers behind charts as CSV.")
+@click.option("--latex", is_flag=True, help="Write tables in LaTeX, for booktabs.")
+@click.option("--markdown", is_flag=True, help="Write tables in Markdown, for a CI job summary.")
+@click.option("--svg", is_flag=True, help="Write charts as SVG, for a paper.")
+@click.option("--pdf", is_flag=True, help="Write charts as PDF. Requires the extra pdf.")
 @click.option(
     "--inspect",
     metavar="DIR",
@@ -82,7 +82,7 @@ def report(
     out: Path | None,
     **wanted: bool,
 ) -> None:
-    """Show finished runs, given by folder: runs of score and judge in the terminal, all kinds as an HTML page.
+    """Show finished runs: score and judge runs in the terminal, runs of all kinds as an HTML page.
 
     The page is a single file and works offline. Several runs appear side by side. Files for a paper are named by run
     and content: candidates-metrics.tex, candidates-over-k.pdf. Without -o, --csv prints the headline metrics.

@@ -16,18 +16,18 @@ MAKERS = {
         "Programming problems that a model proposes and the sandbox verifies.",
     ),
     "reasoning-gym": ("verikit.cli.reasoning_gym:reasoning_gym", "Problems of reasoning_gym's generators."),
-    "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model asks from documents."),
+    "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model writes from documents."),
     "rubric": (
         "verikit.judges.rubric_synth.cli:rubric",
         "Criteria that separate right from wrong candidates, with points.",
     ),
     "search": (
         "verikit.trainers.recipes.r1_searcher.synth:search_data",
-        "Two-hop questions of a corpus, and transcripts that search.",
+        "Two-hop questions from a corpus, and transcripts of searches.",
     ),
     "difficulty": (
         "verikit.trainers.recipes.r1_searcher.grading:grade",
-        "How many rollouts a searching model needs for each question.",
+        "Number of rollouts that a searching model needs per question.",
     ),
     "opponents": ("verikit.trainers.recipes.elo_evolve.cli:opponents", "Answers of a pool of models to play against."),
 }

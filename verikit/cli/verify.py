@@ -28,20 +28,25 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("--sign", metavar="KEY", type=FILE, help="Sign the manifest of each unchanged run with an ssh key.")
 @click.option(
-    "--signers", metavar="FILE", type=FILE, help="OpenSSH's allowed signers: NAME KEY lines. Requires their signature."
+    "--signers", metavar="FILE", type=FILE, help="Require a signature by one of these keys: lines NAME KEY, as in ssh."
 )
 @click.option(
-    "--max-gib", type=click.IntRange(1), default=256, show_default=True, metavar="N", help="Most GiB to read per run."
+    "--max-gib",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Maximum GiB to read per run.",
 )
 @json_option
 def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_gib: int, as_json: bool) -> int:
-    """Verify that the files of finished runs are as the run wrote them.
+    """Verify that the files of finished runs have not changed.
 
     score, eval, judge, train and env audit write manifest.json at their end. It has the SHA-256 of each file, input
-    and spec, and the version of the code. Changed, missing and extra files are named, and the exit code is then 1. It
-    is 2 if a folder has no valid manifest or can't be signed. The other folders are verified all the same. Among runs,
-    other folders are named and skipped. With --signers the exit code is then 1. Without a signature, the manifest
-    itself could have been replaced.
+    and spec, and the version of the code. The command lists changed, missing and extra files, and then exits with 1.
+    It exits with 2 if a folder has no valid manifest or can't be signed, but still verifies the others. If RUN is a
+    folder of runs, folders that are not runs are listed and skipped. With --signers the exit code is then 1. Without a
+    signature, the manifest itself could have been replaced.
 
     \b
     verikit verify runs/candidates
@@ -91,14 +96,12 @@ def _check_partial(run: Path, manifest: RunManifest) -> None:
 def _next(results: dict[str, dict[str, Any]], code: int) -> str:
     problems = {name for result in results.values() for name in result["problems"]}
     if problems == {SIGNATURE}:
-        return (
-            "a run that you trust is signed with --sign KEY. Its public key is a line `NAME KEY` of the --signers file"
-        )
+        return "sign a run that you trust with --sign KEY, and add a line `NAME KEY` with its public key to --signers"
     if problems:
         return "restore the named files, or run the command that wrote them again"
     if code:
         return "move the skipped folders out, or verify the signed runs by name"
-    return "nothing to do: the files are as the run wrote them"
+    return "nothing to do: the files have not changed"
 
 
 def _runs(path: Path) -> list[Path]:

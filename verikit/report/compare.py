@@ -162,7 +162,7 @@ def _standings(pairs: Sequence[RunDifference], outcomes: Mapping[str, Sequence[O
     for row in leaderboard(outcomes, pairs) if len(outcomes) > 2 else ():
         ranks = str(row.first_rank) if row.first_rank == row.last_rank else f"{row.first_rank} to {row.last_rank}"
         rows.append((ranks, row.run, row.task, estimate("", row.estimate.as_row()), row.estimate.n))
-    note = "on the questions that all have; runs share ranks unless their paired difference is real at 5 %"
+    note = "on the questions that all have; runs share ranks unless their paired difference is significant at 5 %"
     return Table("Leaderboard", ("rank", "run", "", "value", "questions"), rows, note)
 
 

@@ -154,7 +154,7 @@ def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
 def verdict(pairs: Sequence[RunDifference]) -> str:
     """State the significant differences: which run is better, and by how much."""
     real = list(map(_beats, _significant(pairs)))
-    told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
+    told = f"significant at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no significant difference at {LEVEL:.0%}"
     corrected = f"sign-flip test, p by Holm over {len(pairs)}, intervals not corrected"
     return f"{told} ({corrected if len(pairs) > 1 else 'sign-flip test'})"
 
@@ -177,8 +177,8 @@ def power_line(difference: Difference) -> str:
         return f"the runs agree on all {difference.docs:,} questions"
     needed = math.ceil(difference.docs * (detectable / TOLD) ** 2)
     return (
-        f"these {difference.docs:,} questions show a difference of {100 * detectable:.1f} points 4 times in 5; "
-        f"one of {100 * TOLD:.0f} point takes about {needed:,}"
+        f"{difference.docs:,} questions detect a difference of {100 * detectable:.1f} points 4 times in 5. "
+        f"For {100 * TOLD:.0f} point, about {needed:,} questions are needed"
     )
 
 

@@ -37,7 +37,7 @@ EXAMPLES = 6
 
 
 class RunComparison:
-    """The result of `compare`: paired differences, which of them are real, and a leaderboard for three or more runs."""
+    """The result of `compare`: paired differences with their significance, and a leaderboard for three or more runs."""
 
     def __init__(self, comparison: ComparedRuns) -> None:
         self.differences: list[RunDifference] = comparison.differences
@@ -50,7 +50,7 @@ class RunComparison:
 
     @property
     def verdict(self) -> str:
-        """Which differences are real at 5 %: who beats whom, by how much."""
+        """Which differences are significant at 5 %: which run is better, and by how much."""
         return verdict(self.differences)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -155,7 +155,7 @@ class RunComparison:
 
 
 def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "", by_key: str | Sequence[str] = ()) -> RunComparison:
-    """Compare runs of `score` or of `evaluate` on the same questions: which differences are real, and what changed.
+    """Compare runs of `score` or of `evaluate` on the same questions: significant differences and changed rows.
 
     Does the same as `verikit compare`: paired differences with intervals over questions, and p-values of a sign-flip
     test, corrected for several comparisons.
@@ -166,7 +166,7 @@ def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "", by_key: str 
         by_key: One key of the rows or several, to also compare value by value.
 
     Returns:
-        The comparison: each pair's differences, which of them are real, and a leaderboard for three or more runs.
+        The comparison: each pair's differences with their significance, and a leaderboard for three or more runs.
 
     Raises:
         UsageError: There are fewer than two runs, a folder is not a run, a run has no such metric, they have no

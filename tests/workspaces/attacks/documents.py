@@ -329,7 +329,7 @@ DOCUMENTS = [
     Attack(38, "covers text in a PDF", lambda: printed("covered"), lambda: printed("over a picture")),
     Attack(38, "adds a script", scripted, lambda: scripted(script=True)),
     Attack(38, "draws another value than the form has", lambda: filled("Ada", "Bob"), lambda: filled("Ada", "Ada")),
-    Attack(39, "gives a file another ending", lambda: formed("chart.png", "JPEG", format=["jpeg", "png"]),
+    Attack(39, "gives a file the wrong extension", lambda: formed("chart.png", "JPEG", format=["jpeg", "png"]),
            lambda: formed("chart.JPG", "JPEG", format=["jpeg", "png"])),
     Attack(39, "appends an archive to a picture", lambda: polyglot(archive()), lambda: polyglot(b"")),
     Attack(45, "leaves a blank picture", lambda: chart("blank"), lambda: chart("same")),

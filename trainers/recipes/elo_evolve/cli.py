@@ -24,10 +24,10 @@ Example:
 
 @click.command(epilog=EXAMPLE, cls=GroupedCommand)
 @click.argument("prompts", type=click.Path(path_type=Path))
-@click.option("-m", "--model", "engine", required=True, metavar="SPEC", help="The engine that answers.")
+@click.option("-m", "--model", "engine", required=True, metavar="SPEC", help="Engine that answers.")
 @click.option("-n", "--name", help="Name of the opponent in the file and in options.pool. Default: the engine's spec.")
 @click.option(
-    "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The file of answers."
+    "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Output file with the answers."
 )
 @map_option
 @partial(limit_option, told="Read only the first N prompts.")

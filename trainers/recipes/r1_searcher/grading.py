@@ -39,17 +39,19 @@ AT_ONCE = 256
     },
 )
 @click.argument("questions", type=click.Path(path_type=Path))
-@click.option("-e", "--engine", required=True, metavar="SPEC", help="Grades: openai:URL#MODEL, hf:PATH, …")
+@click.option("-e", "--engine", required=True, metavar="SPEC", help="Model that answers: openai:URL#MODEL, hf:PATH, …")
 @click.option(
     "-r", "--retriever", required=True, metavar="SPEC", help="Retriever to search with: bm25:DIR, an address, …"
 )
-@click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path))
-@click.option("-k", default=EVALUATION.k, show_default=True, type=click.IntRange(1), help="Passages a search.")
-@click.option("--prompt", type=click.Choice(("base", "instruct")), default="instruct", show_default=True)
-@click.option("--source", help="Write this as the rows' source, such as hotpotqa.")
+@click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Output file.")
+@click.option("-k", default=EVALUATION.k, show_default=True, type=click.IntRange(1), help="Passages per search.")
+@click.option(
+    "--prompt", type=click.Choice(("base", "instruct")), default="instruct", show_default=True, help="Prompt style."
+)
+@click.option("--source", help="Value of `source` in the rows, such as hotpotqa.")
 @map_option
 @partial(limit_option, told="Read only the first N questions.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @quiet_option
 def grade(
     questions: Path, engine: str, retriever: str, out: Path, k: int, prompt: Literal["base", "instruct"],
@@ -58,7 +60,7 @@ def grade(
     """Grade the QUESTIONS of a file by the number of rollouts until a searching model answers correctly (cover-EM).
 
     Below 10 is easy, 10 to 20 medium, more hard (R1-Searcher, section 3.1, grades with Qwen-2.5-7B-Instruct). Rows are
-    written with `difficulty` and `rollouts`, for `r1-searcher` and its options.mix. Run the command again to resume.
+    written with `difficulty` and `rollouts`, for `r1-searcher` and its options.mix. Rerun the command to resume.
 
     \b
     verikit synth difficulty hotpot.jsonl --source hotpotqa -r bm25:wiki \\

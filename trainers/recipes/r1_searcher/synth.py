@@ -39,17 +39,21 @@ JsonObject = dict[str, Any]
     },
 )
 @click.argument("corpus", nargs=-1, required=True)
-@click.option("-r", "--retriever", required=True, metavar="SPEC", help="Over that corpus: bm25:DIR, an address, …")
+@click.option("-r", "--retriever", required=True, metavar="SPEC", help="Retriever over CORPUS: bm25:DIR, an address, …")
 @click.option("--tokenizer", required=True, metavar="MODEL", help="Tokenizer of the model to train.")
-@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Output folder.")
 @click.option("--words", type=click.IntRange(1), help="Split documents into passages of N words, as for the index.")
-@click.option("--prompt", type=click.Choice(("base", "instruct")), default="base", show_default=True)
-@click.option("-k", default=3, show_default=True, type=click.IntRange(1), help="Passages a search.")
-@click.option("--demonstrations", default=200, show_default=True, type=click.IntRange(1), help="Transcripts.")
+@click.option(
+    "--prompt", type=click.Choice(("base", "instruct")), default="base", show_default=True, help="Prompt style."
+)
+@click.option("-k", default=3, show_default=True, type=click.IntRange(1), help="Passages per search.")
+@click.option("--demonstrations", default=200, show_default=True, type=click.IntRange(1), help="Number of transcripts.")
 @click.option("--guesses", default=0.0, show_default=True, type=click.FloatRange(0, 1),
-              help="Fraction of transcripts that answer some year without searching.")  # fmt: skip
-@click.option("--held-out", default=100, show_default=True, type=click.IntRange(1), help="Questions kept apart.")
-@click.option("--seed", default=0, show_default=True)
+              help="Fraction of transcripts that guess a year without searching.")  # fmt: skip
+@click.option(
+    "--held-out", default=100, show_default=True, type=click.IntRange(1), help="Number of held-out questions."
+)
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @quiet_option
 def search_data(
     corpus: tuple[str, ...], retriever: str, tokenizer: str, out: Path, words: int | None, prompt: Style, k: int,
