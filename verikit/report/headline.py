@@ -169,12 +169,15 @@ def worst(records: Iterator[JsonObject], runs: Sequence[Run]) -> list[DifferingQ
         once.setdefault((record["id"], record["question"] or record["metric"]), record)
     chosen = list(once.values())
     if len(runs) == 2:
-        first, second = (run.name for run in runs)
-        gains = [record for record in chosen if record["values"][second] > record["values"][first]]
-        losses = [record for record in chosen if record["values"][second] < record["values"][first]]
-        losses = losses[: max(WORST - WORST // 2, WORST - len(gains))]
-        chosen = [*losses, *gains]
+        chosen = _both_ways(chosen, *(run.name for run in runs))
     return [_question(record, by_run) for record in chosen[:WORST]]
+
+
+def _both_ways(records: Sequence[JsonObject], first: str, second: str) -> list[JsonObject]:
+    """The losses of the second run that are shown, and all its gains."""
+    gains = [record for record in records if record["values"][second] > record["values"][first]]
+    losses = [record for record in records if record["values"][second] < record["values"][first]]
+    return [*losses[: max(WORST - WORST // 2, WORST - len(gains))], *gains]
 
 
 def _by_id(items: Sequence[SampleItem]) -> dict[str, list[SampleItem]]:

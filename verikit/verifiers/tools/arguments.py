@@ -116,12 +116,7 @@ def agrees(given: Any, expected: Any) -> bool:
     if type(given) is type(expected) and type(given) in _PLAIN:
         return bool(given == expected)
     if isinstance(given, Mapping) and isinstance(expected, Mapping):
-        missing = expected.keys() - given.keys()
-        return (
-            given.keys() <= expected.keys()
-            and all(expected[key] is None for key in missing)
-            and all(agrees(value, expected[key]) for key, value in given.items())
-        )
+        return given.keys() <= expected.keys() and all(agrees(given.get(key), expected[key]) for key in expected)
     if _is_list(given) and _is_list(expected):
         return len(given) == len(expected) and all(map(agrees, given, expected))
     return same(given, expected)
