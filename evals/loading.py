@@ -27,6 +27,24 @@ from verikit.evals.sources import RowSplit, instructions, unreachable
 from verikit.readers.files import BAD_ROWS, check_rows, placed
 
 PREFIX = "verikit_"
+COLUMNS = {
+    "math": "question, answer",
+    "choice": "question, options, answer",
+    "redux": "question, choices, answer, error_type",
+    "open": "question, answer",
+    "qa": "question, answer",
+    "pair": "instruction, output",
+    "turns": "turns",
+    "process": "problem, steps, label",
+    "rubric": "prompt, rubrics",
+    "code": "prompt, test, entry_point",
+    "contest": "question_content, public_test_cases, private_test_cases, metadata, contest_date",
+    "sql": "question, SQL, db_id",
+    "calls": "question, function",
+    "ranking": "prompt, chosen, rejected",
+    "instructions": "prompt, instruction_id_list, kwargs",
+}
+"""Columns of a row of `--data` by kind, for `verikit list`. `verikit.evals.docs` also reads their other usual names."""
 
 
 class Settings(BaseModel):
@@ -80,8 +98,11 @@ def table() -> dict[str, str]:
 def _described(config: Mapping[str, Any]) -> str:
     if "group" in config:
         return f"the group of {', '.join(config['task'])}"
-    hub = config["dataset_kwargs"].get("hub") or {}
-    return " ".join(str(hub[key]) for key in ("path", "name", "split") if key in hub) or "from your own rows"
+    options = config["dataset_kwargs"]
+    hub = options.get("hub") or {}
+    source = " ".join(str(hub[key]) for key in ("path", "name", "split") if key in hub) or "from your own rows"
+    columns = COLUMNS.get(options.get("kind", ""))
+    return f"{source} (columns: {columns})" if columns else source
 
 
 def expand(names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -13,7 +14,7 @@ from verikit.evals.report import remarks
 from verikit.evals.run_folder import CONFIG, read_results, samples_name, units
 from verikit.evals.samples import grades_of, is_graded, read_samples, row_metric
 from verikit.report.curves import estimate, forest, histogram, over_k
-from verikit.report.items import lengths, shortened, shown, spread, verdict_of
+from verikit.report.items import conversation, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Metric, Options, Run, SampleItem, Table
 from verikit.report.slice_tables import of_runs
@@ -130,12 +131,28 @@ def _items(task: str, own: str, row: Row) -> Iterator[SampleItem]:
         found = {verdict_of(score["value"]) for name, score in scores.items() if name != RANKED_BY}
         tags = [verdict_of(first["value"])] + [DISAGREE] * (found >= {RIGHT, WRONG})
         verdict = first["status"] if first["value"] is None else tags[0]
-        texts = [shown("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
+        texts = [shown("Prompt", _asked(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
         id, label = f"{task} {row['doc'].get('id', row['doc_id'])}", f"#{number}" if len(grades) > 1 else ""
         item = SampleItem(id, label, tags, first["value"], verdict, len(said), texts, scores)
         facts = {"target": row.get("target"), "category": row["doc"].get("category")}
         item.facts = [(name, _text(value)) for name, value in facts.items() if value not in (None, "", [])]
         yield item
+
+
+def _asked(given: Any) -> str:
+    """A prompt as displayed. lm-eval stores a conversation as a list of one JSON text."""
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], str):
+        try:
+            turns = json.loads(given[0])
+        except (ValueError, RecursionError):
+            return _text(given)
+        if turns and isinstance(turns, list) and all(map(_is_message, turns)):
+            return str(turns[0]["content"]) if len(turns) == 1 else conversation(turns)
+    return _text(given)
+
+
+def _is_message(turn: Any) -> bool:
+    return isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
 
 
 def _plain(value: Any) -> dict[str, Any]:

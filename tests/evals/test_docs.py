@@ -12,6 +12,7 @@ from tests.evals.scripted import ROWS, write
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import load, of_task, read_docs
 from verikit.evals.docs import KINDS, choice_doc, math_doc, process_doc, qa_doc, redux_doc
+from verikit.evals.loading import COLUMNS, table
 
 NAMES = (
     "question problem answer solution options choices target input prompt text steps label id turns output instruction "
@@ -160,3 +161,54 @@ def test_all_bad_rows_of_a_file_are_named_together(tmp_path):
 def test_an_empty_answer_is_not_reported_as_a_missing_column(tmp_path):
     with pytest.raises(SchemaError, match="field 'answer': is empty"):
         read_docs(write(tmp_path / "rows.jsonl", [{"problem": "1 + 1", "answer": None}]), "math")
+
+
+EXAMPLES = {
+    "question": "Which?",
+    "problem": "Which?",
+    "prompt": "Which?",
+    "instruction": "Do it.",
+    "question_content": "Add.",
+    "answer": "A",
+    "options": ["one", "two", "three", "four"],
+    "choices": ["one", "two", "three", "four"],
+    "error_type": "ok",
+    "output": "Done.",
+    "turns": ["One?", "Two?"],
+    "steps": ["One.", "Two."],
+    "label": -1,
+    "rubrics": [{"criterion": "It is polite.", "points": 1}],
+    "test": "def check(f): pass",
+    "entry_point": "f",
+    "public_test_cases": "[]",
+    "private_test_cases": "[]",
+    "metadata": "{}",
+    "contest_date": "2024-01-01T00:00:00",
+    "SQL": "SELECT 1",
+    "db_id": "shop",
+    "function": [{"name": "f", "parameters": {}}],
+    "chosen": ["good"],
+    "rejected": ["bad", "worse", "worst"],
+    "instruction_id_list": ["punctuation:no_comma"],
+    "kwargs": [{}],
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_row_with_the_listed_columns_is_read_and_without_the_first_it_is_not(kind):
+    columns = COLUMNS[kind].split(", ")
+    values = EXAMPLES | ({"answer": 0} if kind == "redux" else {})
+    if kind == "calls":
+        values = values | {"question": [[{"role": "user", "content": "Call f."}]], "ground_truth": [{"f": {}}]}
+        columns = [*columns, "ground_truth"]  # of the file in possible_answer/
+    if kind == "rubric":
+        values = values | {"prompt": [{"role": "user", "content": "Which?"}]}
+    row = {column: values[column] for column in columns}
+    doc = KINDS[kind](row)
+    assert doc["question"] or kind == "turns"
+    with pytest.raises(SchemaError):
+        KINDS[kind]({column: value for column, value in row.items() if column != columns[0]})
+
+
+def test_the_list_names_the_columns_of_a_tasks_rows():
+    assert table()["verikit_ifeval"] == "google/IFEval train (columns: prompt, instruction_id_list, kwargs)"

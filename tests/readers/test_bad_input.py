@@ -72,6 +72,31 @@ def test_a_file_without_permission_is_a_usage_error(file):
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("rows.yaml", "- prompt: a\n  completion: b\n", "YAML"),
+        ("rows.YML", "prompt: a\n", "YAML"),
+        ("rows.yaml.gz", "- prompt: a\n", "YAML"),
+        ("rows.toml", "prompt = 'a'\n", "TOML"),
+        ("rows.xml", "<rows/>", "XML"),
+    ],
+)
+def test_a_file_in_a_format_without_rows_is_one_error_with_the_formats_that_are_read(tmp_path, name, text, kind):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    with pytest.raises(UsageError, match=f"the file is {kind}, which verikit does not read") as caught:
+        list(read(path))
+    assert name in str(caught.value)
+    assert "JSON lines" in (caught.value.hint or "")
+
+
+def test_json_lines_are_read_whatever_the_file_is_called(tmp_path):
+    path = tmp_path / "rows.yaml"
+    path.write_text('{"prompt": "a", "completion": "b"}\n')
+    assert len(list(read(path))) == 1
+
+
+@pytest.mark.parametrize(
     ("data", "told"),
     [
         (b"", "empty"),

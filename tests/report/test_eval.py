@@ -108,3 +108,31 @@ def test_a_real_suite_is_one_page_with_its_groups_and_what_its_models_differ_in(
     (row,) = [row for row in table(data["together"][0], "Metrics")["rows"] if row[0] == "verikit_math500: acc"]
     assert [entry["value"] for entry in row[1:]] == [0.95, 0.5]
     assert any("differs" in item["tags"] for item in small["items"])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("What is 1?", "What is 1?"),
+        ([json.dumps([{"role": "user", "content": "What is 1?"}])], "What is 1?"),
+        (
+            [json.dumps([{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 1?"}])],
+            "system: Be short.\n\nuser: What is 1?",
+        ),
+        (["[1, 2]"], "['[1, 2]']"),
+        (['[{"role": "user"}]'], '[\'[{"role": "user"}]\']'),
+        (['[{"role": "user", "content": {"a": 1}}]'], '[\'[{"role": "user", "content": {"a": 1}}]\']'),
+        (["["], "['[']"),
+        (["[" * 100_000], None),
+        (["[]"], "['[]']"),
+        ([], "[]"),
+        (7, "7"),
+    ],
+)
+def test_a_conversation_is_shown_by_its_text_instead_of_as_json(run, given, told):
+    row = question(0, [grade(1.0)], ["four"], arguments={"gen_args_0": {"arg_0": given}})
+    write(run / "samples_a_math.jsonl", [row])
+    data = shown(run)
+    (item,) = data["runs"][0]["items"]
+    found = texts(data, item)["Prompt"]
+    assert told is None or found == told

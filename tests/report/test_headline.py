@@ -158,6 +158,15 @@ def test_the_largest_losses_come_before_the_largest_gains():
     assert [question.id for question in found][:4] == ["loss", "small loss", "gain 39", "gain 38"]
 
 
+def test_gains_are_shown_although_there_are_more_losses_than_places():
+    losses = [record(f"loss {i}", 1.0, i / 100) for i in range(20)]
+    gains = [record(f"gain {i}", i / 100, 0.9) for i in range(20)]
+    ids = [question.id for question in worst(iter([*losses, *gains]), RUNS[:2])]
+    assert ids == ["loss 0", "loss 1", "loss 2", "gain 0", "gain 1", "gain 2"]
+    ids = [question.id for question in worst(iter([*losses, *gains[:2]]), RUNS[:2])]
+    assert ids == ["loss 0", "loss 1", "loss 2", "loss 3", "gain 0", "gain 1"]
+
+
 def test_a_question_of_several_metrics_is_shown_once_for_the_one_that_differs_most():
     records = [record("q", 1.0, 0.0, metric="mean", question="?"), record("q", 0.0, 0.5, metric="other", question="?")]
     assert [question.about for question in worst(iter(records), RUNS[:2])] == ["mean"]
@@ -231,6 +240,7 @@ MEASURE = """(() => {
     ready: document.documentElement.dataset.ready, pwned: String(window.pwned),
     wide: document.documentElement.scrollWidth, cut: cut.map((one) => one.getAttribute("aria-label")),
     sentence: box(".sentence"), picture: box("#together-0 figure svg"), beside: box("#together-0 .table:not(.wide)"),
+    stacked: [...document.querySelectorAll("#together-0 .stacked")].map((one) => one.getAttribute("aria-label")),
     run: box("#run-0"), dots: document.querySelectorAll("#together-0 figure circle").length,
     replies: [...document.querySelector(".replies").children].map((one) => one.getBoundingClientRect().top),
   });
@@ -296,6 +306,7 @@ def test_the_first_screen_is_filled_and_nothing_is_cut(two, width):
     assert found["sentence"][3] <= found["picture"][1] < found["run"][1]
     assert found["picture"][1] < 500
     if width == 1440:
+        assert found["stacked"] == [], "each table has the width that its columns take"
         assert found["beside"][0] > found["picture"][2], "a table fills the place beside the picture"
         assert found["beside"][1] < found["picture"][3]
         assert found["beside"][2] > 0.85 * width

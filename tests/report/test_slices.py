@@ -114,6 +114,7 @@ def test_several_differences_say_that_only_p_is_corrected():
     pairs = [RunDifference("a", "b", one), RunDifference("a", "b", one)]
     told = list(show_comparison(pairs, 0))
     assert "p (Holm)" in told[0]
+    assert told[0].split()[2:4] == ["a", "b"], "the columns of values have the names of the runs"
     assert any("intervals not corrected" in line for line in told)
     alone = "\n".join(show_comparison(pairs[:1], 0))
     assert "Holm" not in alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -32,9 +33,32 @@ def raised_at(error: BaseException) -> str:
 
 
 def traced(error: BaseException) -> str:
-    """The traceback of what the user's code raised, from where verikit called it; "" if it was verikit itself."""
-    frames = _foreign(error)
-    return strike("".join(traceback.format_list(frames[-_FRAMES:]))) if frames else ""
+    """The traceback of what the user's code raised, from where verikit called it; "" if it was verikit itself.
+
+    Files are relative to the current folder, and outside of it they have only their package or name. So a published run
+    does not contain the paths of the machine.
+    """
+    frames = _foreign(error)[-_FRAMES:]
+    lines = traceback.format_list(frames)
+    for i, frame in enumerate(frames):
+        lines[i] = lines[i].replace(f'"{frame.filename}"', f'"{_short(frame.filename)}"', 1)
+    return strike("".join(lines)) if frames else ""
+
+
+def _short(filename: str) -> str:
+    """A file's path from the current folder or from the folder of installed packages; otherwise its name."""
+    packages = sysconfig.get_paths()
+    for folder in (_current(), packages["purelib"], packages["platlib"], packages["stdlib"], _PACKAGE):
+        if folder and Path(filename).is_relative_to(folder):
+            return str(Path(filename).relative_to(folder))
+    return os.path.basename(filename)
+
+
+def _current() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder was deleted
+        return ""
 
 
 def _foreign(error: BaseException) -> list[traceback.FrameSummary]:

@@ -9,6 +9,7 @@ that breaks after good rows ends in a `SchemaError` as its last item.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ _OTHER = {
     logs.ZIP: ("a zip archive within a compression", "unpack it once"),
 }
 """First bytes of unsupported files -> their type, and the remedy."""
+_WRITTEN = "write the rows as JSON lines, a JSON array, CSV or parquet"
+_NO_ROWS = {".yaml": "YAML", ".yml": "YAML", ".toml": "TOML", ".xml": "XML", ".html": "HTML", ".ini": "INI"}
+"""Endings of text files in formats without rows, unless they contain JSON."""
 
 
 @contextmanager
@@ -97,7 +101,7 @@ def cut(
 
 
 def _rows(source: Stream, name: str, cap: int, lists: Collection[str], delimiter: str) -> Rows:
-    if (delimiter := delimiter or table.delimiter_of(name)) and source.peek(CHUNK).lstrip()[:1] not in (b"{", b"["):
+    if (delimiter := delimiter or table.delimiter_of(name)) and not _starts_with(source, b"{["):
         return table.rows(source, name, delimiter, cap, lists)
     if found := logs.document_rows(source, name, cap):
         return found
@@ -114,16 +118,28 @@ def _decoded(stream: io.BufferedReader, name: str) -> Stream:
     for mark, (what, hint) in _OTHER.items():
         if start.startswith(mark):
             raise SchemaError(f"the file is {what}", file=name, hint=hint)
+    what = _NO_ROWS.get(os.path.splitext(_unpacked(name))[1].lower())
+    if what and not _starts_with(source, b"{["):
+        raise SchemaError(f"the file is {what}, which verikit does not read", file=name, hint=_WRITTEN)
     return source
 
 
 def _is_array(source: Stream, name: str) -> bool:
     """Whether the file is one JSON array; files named as JSON lines never are."""
+    return not _unpacked(name).endswith((".jsonl", ".ndjson")) and _starts_with(source, b"[")
+
+
+def _unpacked(name: str) -> str:
+    """A file's name without the ending of a compression."""
     for ending in ENDINGS:
         name = name.removesuffix(ending)
-    if name.endswith((".jsonl", ".ndjson")):
-        return False
-    return source.peek(CHUNK).lstrip()[:1] == b"["
+    return name
+
+
+def _starts_with(source: Stream, characters: bytes) -> bool:
+    """Whether the first character of a text is one of these."""
+    first = source.peek(CHUNK).lstrip()[:1]
+    return first != b"" and first in characters
 
 
 def _lines(source: Stream, cap: int) -> Items:

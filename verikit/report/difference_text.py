@@ -35,7 +35,9 @@ def p_header(count: int) -> str:
 def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[str]:
     """Yield lines on two runs' differences, the differences that are detectable, and the rows that changed most."""
     differences = [pair.difference for pair in pairs]
-    yield from table(difference_header(len(differences)), difference_cells(differences))
+    names = {"first": pairs[0].first, "second": pairs[0].second} if pairs else {}
+    header = [names.get(name, name) for name in difference_header(len(differences))]
+    yield from table(header, difference_cells(differences))
     yield ""
     yield pass_or_fail(verdict(pairs), _direction(pairs)) if _significant(pairs) else verdict(pairs)
     for difference in differences:

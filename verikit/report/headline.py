@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from verikit.platform.terminal import in_percent
@@ -154,7 +153,10 @@ def flips(pairs: Sequence[RunDifference], outcomes: RunOutcomes) -> Table:
 
 
 def worst(records: Iterator[JsonObject], runs: Sequence[Run]) -> list[DifferingQuestion]:
-    """Return the questions on which runs differ most, with each run's reply. Of two runs, losses of the second first.
+    """Return the questions on which runs differ most, with each run's reply.
+
+    Of two runs, the losses of the second come first. If there are more losses than fit, gains get half of the places.
+    So a run that gains does not look as if it only lost.
 
     Args:
         records: Those of `slices.row_records`.
@@ -162,13 +164,20 @@ def worst(records: Iterator[JsonObject], runs: Sequence[Run]) -> list[DifferingQ
     """
     by_run = {run.name: _by_id(run.items) for run in runs}
     known = sorted((record for record in records if _spread(record) > 0), key=_spread, reverse=True)
-    if len(runs) == 2:
-        first, second = (run.name for run in runs)
-        known.sort(key=lambda record: record["values"][second] > record["values"][first])
     once: dict[tuple[str, str], JsonObject] = {}
     for record in known:
         once.setdefault((record["id"], record["question"] or record["metric"]), record)
-    return [_question(record, by_run) for record in islice(once.values(), WORST)]
+    chosen = list(once.values())
+    if len(runs) == 2:
+        chosen = _both_ways(chosen, *(run.name for run in runs))
+    return [_question(record, by_run) for record in chosen[:WORST]]
+
+
+def _both_ways(records: Sequence[JsonObject], first: str, second: str) -> list[JsonObject]:
+    """The losses of the second run that are shown, and all its gains."""
+    gains = [record for record in records if record["values"][second] > record["values"][first]]
+    losses = [record for record in records if record["values"][second] < record["values"][first]]
+    return [*losses[: max(WORST - WORST // 2, WORST - len(gains))], *gains]
 
 
 def _by_id(items: Sequence[SampleItem]) -> dict[str, list[SampleItem]]:

@@ -38,7 +38,7 @@ function scroller(label, table) {
   return box;
 }
 
-const WIDE = 5; // columns
+const WIDE = 4; // columns
 
 function tableSection(table) {
   return el("section", { class: table.columns.length > WIDE ? "table wide" : "table" }, el("h3", {}, table.title), grid(table),

@@ -12,6 +12,7 @@ import pytest
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.checks import RUNNING_CHECKS
 from verikit.env.audit.formats.row_specs import _loaded, spec_of_row
+from verikit.env.audit.run import AuditSums
 from verikit.env.audit.running.run import RunningChecks
 from verikit.errors import SpecError, UsageError
 from verikit.names.spec import load
@@ -105,6 +106,18 @@ def test_rows_without_a_spec_or_an_oracle_are_not_run(tmp_path):
     of_file, (of_row,) = audited(write(tmp_path, bare), spec=TOTALS)
     assert of_file["mode"] == of_file["declared"] == "pass"
     assert (of_row["oracle"], of_row["mutants"], of_row["nop"]) == ("not_run", "not_run", "pass")
+
+
+def test_a_file_and_its_rows_are_counted_separately(tmp_path):
+    sums = AuditSums()
+    for record in audit_tasks(write(tmp_path, row())):
+        sums.add(record)
+    assert sums.audited == "1 file"
+    sums = AuditSums()
+    for record in audit_tasks(write(tmp_path, row(), row(id="t2", prompt="Another.")), run=True):
+        sums.add(record)
+    assert sums.audited == "1 file, 2 rows"
+    assert AuditSums().audited == "0 tasks"
 
 
 def test_the_commands_spec_replaces_that_of_the_rows(tmp_path):

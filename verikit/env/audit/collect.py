@@ -28,8 +28,8 @@ def collect(run: Path, options: Options) -> Run:
             findings += [_cells(record.task, check, one.kind, one.what, one.where) for one in result.findings]
             gaps += [_cells(record.task, check, result.status, result.needs)] if result.needs else []
     counts = sums.by_check()
-    page = Run(run.name, "env audit", f"{sums.tasks:,} environments")
-    page.facts = [("tasks", f"{sums.tasks:,}"), ("with a finding", f"{sums.failing:,}"), ("digest", sums.digest)]
+    page = Run(run.name, "env audit", sums.audited)
+    page.facts = [("audited", sums.audited), ("with a finding", f"{sums.failing:,}"), ("digest", sums.digest)]
     for check, told in counts.items():
         decided = told["pass"] + told["fail"]
         if decided:

@@ -80,7 +80,7 @@ class AuditPage:
         title = f"Audit of {_text(folder)}"
         yield f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         yield f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{_STYLE}</style></head><body>\n'
-        yield f"<h1>{title}</h1><p>{quantity(sums.tasks, 'task')}, digest {_text(sums.digest)}</p>\n"
+        yield f"<h1>{title}</h1><p>{sums.audited}, digest {_text(sums.digest)}</p>\n"
         counts = sums.by_check()
         rows = [(name, *(told[status] for status in STATUSES)) for name, told in counts.items()]
         yield from _table(("check", *(status.replace("_", " ") for status in STATUSES)), rows, 0)

@@ -143,4 +143,4 @@ def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
             yield from (printable(strike(line)) for line in lines)
     yield ""
     ran = _RAN if sums.ran else "No file of a task was run."
-    yield f"{quantity(sums.tasks, 'task')} in {clock(sums.seconds)}, digest {sums.digest[:16]}. {ran}"
+    yield f"{sums.audited} in {clock(sums.seconds)}, digest {sums.digest[:16]}. {ran}"

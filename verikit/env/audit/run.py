@@ -24,6 +24,7 @@ from verikit.env.audit.task import AuditedTask
 from verikit.errors import SchemaError, UsageError, WorkspaceError
 from verikit.platform.raised import describe
 from verikit.platform.secrets import strike
+from verikit.platform.terminal import quantity
 from verikit.scoring.folder import Folder
 from verikit.workspaces.names import as_bytes, shown
 
@@ -227,6 +228,10 @@ class AuditSums:
     """Counts over tasks."""
 
     tasks: int = 0
+    files: int = 0
+    """Of them, files of rows."""
+    rows: int = 0
+    """Of them, single rows, which have records of their own if their solutions ran."""
     failing: int = 0
     """Tasks with a check that fails."""
     unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
@@ -241,6 +246,10 @@ class AuditSums:
     def add(self, record: TaskRecord) -> None:
         """Count one task."""
         self.tasks += 1
+        if record.format == "rows":
+            whole = not record.checks.keys() <= RUNNING_CHECKS.keys()
+            self.files += whole
+            self.rows += not whole
         self.seconds += record.seconds
         self._digest.update(f"{record.task}\0{record.digest}\n".encode("utf-8", "surrogateescape"))
         found = {result.status for result in record.checks.values()}
@@ -250,6 +259,13 @@ class AuditSums:
         for name, result in record.checks.items():
             self.statuses[name][result.status] += 1
             self.kinds.update({(name, finding.kind) for finding in result.findings})
+
+    @property
+    def audited(self) -> str:
+        """The numbers of tasks, of files with rows, and of single rows."""
+        others = self.tasks - self.files - self.rows
+        counts = ((others, "task"), (self.files, "file"), (self.rows, "row"))
+        return ", ".join(quantity(count, noun) for count, noun in counts if count) or quantity(0, "task")
 
     @property
     def digest(self) -> str:

@@ -15,7 +15,7 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 class PlainCall:
     """One expected call as a model makes it."""
 
-    __slots__ = ("_names", "_schema", "_wanted", "coerce", "name")
+    __slots__ = ("_names", "_required", "_schema", "_wanted", "coerce", "name")
 
     def __init__(self, call: ToolCall, schema: Mapping[str, Any] | None, coerce: bool) -> None:
         """Prepare it; the schema is the tool's parameters."""
@@ -23,6 +23,8 @@ class PlainCall:
         self.coerce: bool = coerce and schema is not None
         self._names = (call.name, call.name.replace(".", "_"))
         self._schema: Mapping[str, Any] = schema or {}
+        required = self._schema.get("required")
+        self._required: Sequence[Any] = required if isinstance(required, list) else ()
         self._wanted = self._filled(call.arguments)
 
     def problem(self, call: ToolCall) -> str:
@@ -35,9 +37,11 @@ class PlainCall:
             return f"arguments of {self.name} are nested deeper than {MAX_DEPTH} levels"
         given = self._filled(call.arguments)
         for key, value in self._wanted.items():
+            if value is None and key not in call.arguments and key not in self._required:
+                continue  # also if it has a default
             if key not in given:
                 return f"{self.name}: no argument {key!r}"
-            if not same(given[key], value):
+            if not agrees(given[key], value):
                 return f"{self.name}: {key} is {shown(given[key])}, not {shown(value)}"
         extra = next((key for key in given if key not in self._wanted), MISSING)
         return "" if extra is MISSING else f"{self.name}: an argument {str(extra)[:80]!r} that is not expected"
@@ -104,6 +108,24 @@ def _read(text: str, kind: Any) -> Any:
     return value if type(value) in wanted.get(kind, ()) else text
 
 
+def agrees(given: Any, expected: Any) -> bool:
+    """Whether a JSON value is the expected one. A key that is expected to be null may be missing.
+
+    Tables of datasets and parquet give all rows the same keys: those that a row did not have are null.
+    """
+    if type(given) is type(expected) and type(given) in _PLAIN:
+        return bool(given == expected)
+    if isinstance(given, Mapping) and isinstance(expected, Mapping):
+        return given.keys() <= expected.keys() and all(agrees(given.get(key), expected[key]) for key in expected)
+    if _is_list(given) and _is_list(expected):
+        return len(given) == len(expected) and all(map(agrees, given, expected))
+    return same(given, expected)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two JSON values are equal; 1 and 1.0 are, true and 1 are not."""
     if type(a) is type(b) and type(a) in _PLAIN:
@@ -112,6 +134,6 @@ def same(a: Any, b: Any) -> bool:
         return a is b
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
-    if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str) and not isinstance(b, str):
+    if _is_list(a) and _is_list(b):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     return isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b

@@ -152,15 +152,28 @@ def _from_text(text: str) -> Any:
 
 
 def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
-    if isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
-        [(name, alternatives)] = call.items()
+    if named := _alternatives(call):
+        name, alternatives = named
         if not isinstance(alternatives, _OBJECT):
             raise ValueError(f"arguments of {str(name)[:80]!r} must be an object")
-        return ExpectedCall(str(name), alternatives, _schema(tools, name), language)
+        return ExpectedCall(str(name), _present(alternatives), _schema(tools, name), language)
     read = call if isinstance(call, ToolCall) else read_call(call)
     if read.problem:
         raise ValueError(read.problem)
     return PlainCall(read, _schema(tools, read.name), coerce)
+
+
+def _alternatives(call: Any) -> tuple[Any, Any] | None:
+    """The name and arguments of a call in BFCL's format; None if it has another format."""
+    if not isinstance(call, _OBJECT) or "function" in call:
+        return None
+    present = call if len(call) == 1 or "name" in call else _present(call)
+    return next(iter(present.items())) if len(present) == 1 else None
+
+
+def _present(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object without null keys, which tables of datasets and parquet add so that all rows have the same keys."""
+    return {key: value for key, value in table.items() if value is not None} if None in table.values() else table
 
 
 def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:

@@ -15,7 +15,7 @@ from verikit.names.spec import import_object
 from verikit.replies.split import Reads
 from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.arguments import same
+from verikit.verifiers.tools.arguments import agrees, same
 from verikit.verifiers.tools.watch import Doing, StepRules, read_order
 from verikit.workspaces.grading import part
 
@@ -196,9 +196,9 @@ class Trajectory(Verifier):
             return True
         ours, theirs = made.arguments, wanted.arguments
         if self.arguments == "exact":
-            return same(ours, theirs)
+            return agrees(ours, theirs) or agrees(theirs, ours)  # the model's may act as the reference
         less, more = (ours, theirs) if self.arguments == "subset" else (theirs, ours)
-        return all(key in more and same(value, more[key]) for key, value in less.items())
+        return all(agrees(more.get(key), value) for key, value in less.items())
 
     def __repr__(self) -> str:
         """All options, and the source of the state's function."""
