@@ -44,6 +44,7 @@ class Judge(TextVerifier):
     """A verifier that queries a model. The engine is loaded at its first call."""
 
     task: ClassVar[Task]
+    local_files: ClassVar[tuple[str, ...]] = ("engine", "prompt")
     tallied: ClassVar[tuple[str, ...]] = (FORCED,)
     sees_media = True
 

@@ -42,6 +42,7 @@ class GenPRM(StepVerifier):
     """
 
     name = "genprm"
+    local_files = ("engine", "protocol")
     tallied: ClassVar[tuple[str, ...]] = (FORCED,)
 
     engine: str | Engine

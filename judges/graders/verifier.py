@@ -105,6 +105,7 @@ class OpenAIGrader(TextVerifier):
     """The validated grader."""
     _record: Record = field(default_factory=Record, compare=False, repr=False)
     name = "openai_grader"
+    local_files = ("grader", "engine")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -37,6 +37,7 @@ class RewardModel(TextVerifier):
 
     name = "rm"
     batch = 64
+    local_files = ("model", "template")
     tallied: ClassVar[tuple[str]] = ("truncated",)
 
     model: str

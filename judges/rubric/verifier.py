@@ -43,6 +43,7 @@ class Rubric(Judge):
 
     name = "rubric"
     task: ClassVar[Task] = "rubric"
+    local_files: ClassVar[tuple[str, ...]] = (*Judge.local_files, "rubric")
     tallied: ClassVar[tuple[str, ...]] = (FORCED, CONTRADICTED)
     prompt: str = "rubric"
     rubric: str | Mapping[str, Any] | Sequence[Any] = field(default="", hash=False)

@@ -186,6 +186,28 @@ def test_the_files_of_a_client_that_goes_away_are_removed(serve, tmp_path, monke
         assert server.recovers()
 
 
+NO_FOLDER = 'raise FileNotFoundError(2, "No usable temporary directory found in [...]")'
+FULL = "raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "folder"),
+    [("open", FULL, "{tmp}"), ("TemporaryDirectory", FULL, "{tmp}"), ("gettempdir", NO_FOLDER, "a temporary folder")],
+)
+def test_a_full_disk_is_a_503_and_a_line_of_the_log_that_names_the_folder(serve, tmp_path, log, name, problem, folder):
+    lines = [f"import errno, os, tempfile; tempfile.tempdir = {str(tmp_path)!r}", "import verikit.serve.forms as forms"]
+    lines.append(f"def full(*a, **k): {problem}")
+    lines += [f"forms.{each} = full" for each in {name, "TemporaryDirectory" if name == "gettempdir" else name}]
+    with serve(spec=SPEC, before="\n".join(lines)) as server:
+        reply = posted(server, {"workspace": {"after": "a"}}, {"a/b": b"1"})
+        assert (reply.status_code, reply.json()["error"][:42]) == (503, "the files of the request can't be stored: ")
+        assert server.score("x").status_code == 200
+    told = [line for line in log.read_text().splitlines() if "can't be stored" in line]
+    assert len(told) == 1
+    assert f"in {folder.format(tmp=tmp_path)}: " in told[0]
+    assert "free disk space there, or restart with TMPDIR=FOLDER" in told[0]
+
+
 def read(body, sizes):
     with forms.RequestForm(TYPE) as reading:
         at = 0

@@ -152,14 +152,17 @@ def zipped():
     return file.getvalue()
 
 
-def huge():
-    """A picture of a billion pixels in a hundred bytes."""
-
+def png(width, height, colours, rows):
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    head = struct.pack(">IIBBBBB", 40_000, 25_000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+    head = struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def huge():
+    """A picture of a billion pixels in a hundred bytes."""
+    return png(40_000, 25_000, 2, b"\0")
 
 
 HOSTILE = {
@@ -179,6 +182,22 @@ def test_what_is_no_picture_alone_is_refused(how):
     data = HOSTILE[how](stored(chart(1).drawn()))
     score = graded(data)
     assert (score.status, score.value) == ("ok", 0.0), score.reason
+
+
+def line(width, height):
+    """A picture of one grey, with sides of any length."""
+    return png(width, height, 0, (b"\0" + b"\x55" * width) * height)
+
+
+@pytest.mark.parametrize("size", [(39_000_000, 1), (1, 39_000_000), (1_000_001, 3)])
+def test_a_picture_that_is_too_long_to_scale_is_refused_with_the_limit(size):
+    score = graded(line(*size))
+    assert (score.value, score.status) == (0.0, "ok")
+    assert score.reason == f"{size[0]} by {size[1]} pixels, a side has at most 1,000,000"
+
+
+def test_a_long_strip_within_the_limit_is_read():
+    assert graded(line(1_000_000, 39), size=[1_000_000, 39]).value == 1.0
 
 
 def test_a_row_gives_its_expected_picture_embedded_and_never_by_a_path(tmp_path):

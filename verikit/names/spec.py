@@ -34,6 +34,7 @@ from urllib.parse import quote, unquote
 
 from verikit.base import Verifier
 from verikit.errors import SpecError, VerikitError, nearest
+from verikit.names.neighbours import with_neighbours
 from verikit.names.registry import Kind, check_allowed, find, misfit, numeric_type, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
@@ -225,6 +226,8 @@ class _Reader:
         problem, hint = misfit(make, args, options)
         if problem:
             raise self._refuse(node, problem, hint)
+        if self.folder != Path():
+            args, options = with_neighbours(make, args, options, self.folder)
         return self._apply(node, lambda: make(*args, **options))
 
     def _apply(self, node: ast.expr, make: Any) -> Any:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from verikit.errors import UsageError
 from verikit.platform import tracing
 from verikit.serve import gym_paths
-from verikit.serve.forms import InvalidForm, RequestForm
+from verikit.serve.forms import ROOM, InvalidForm, RequestForm, scratch
 from verikit.serve.nemo_gym import UnscoredRollout
 from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
@@ -184,6 +184,7 @@ def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float | None, li
                 metrics.samples.labels(_status(row)).inc()
             return Response(protocol.reply(body, rows, unscored), media_type="application/json")
         except OSError as error:
+            _log.error("files of a request can't be stored in %s: %s (%s)", scratch(), error.strerror, ROOM)
             return RefusedRequest(503, f"the files of the request can't be stored: {error.strerror}").response()
         except RefusedRequest as refused:
             return refused.response()

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, Self
 
 from python_multipart.exceptions import FormParserError
@@ -33,6 +33,18 @@ PLAIN = (b"", b"7bit", b"8bit", b"binary")
 _BAD_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # otherwise clients could fill the log
+
+
+ROOM = "free disk space there, or restart with TMPDIR=FOLDER"
+"""What to do if files can't be stored."""
+
+
+def scratch() -> str:
+    """The folder of the files, for messages."""
+    try:
+        return gettempdir()
+    except FileNotFoundError:  # nothing can be written to any of them
+        return "a temporary folder"
 
 
 class InvalidForm(UsageError):

@@ -64,6 +64,7 @@ class Answer(Equality, TextVerifier):
     """Whether other names of the same thing are accepted (WWI for World War I). A path adds the names of a JSON file,
     `{"World War I": ["WWI", "First World War"]}`, to the built-in ones."""
     name = "answer"
+    local_files = ("aliases",)
 
     def __post_init__(self) -> None:
         TextVerifier.__post_init__(self)

@@ -9,6 +9,8 @@ from typing import Any
 from verikit.artifacts.readers import container
 
 MOST_PIXELS = 40_000_000
+LONGEST_SIDE = 1_000_000
+"""Maximum pixels of a side: scaling a line of 39 million pixels takes 1.9 GB, whatever the other side is."""
 LONG_SIDE = 768
 """Pixels of the longer side. Every picture is scaled to it."""
 
@@ -35,6 +37,8 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
             width, height = picture.size
             if width * height > MOST_PIXELS:
                 raise container.BadContainer(f"{width} by {height} pixels, at most {MOST_PIXELS:,} are read")
+            if max(width, height) > LONGEST_SIDE:
+                raise container.BadContainer(f"{width} by {height} pixels, a side has at most {LONGEST_SIDE:,}")
             return {"format": kind, "frames": getattr(picture, "n_frames", 1), **_pixels(picture, request)}
     except container.BadContainer as problem:
         return {"refused": str(problem)}

@@ -49,6 +49,7 @@ class JsonSchema(TextVerifier):
     key: str = "schema"
     """The row's key that contains its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
     name = "json_schema"
+    local_files = ("schema",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,6 +27,7 @@ class StructuredText(TextVerifier):
     """A longer completion is 0.0 unread."""
     timeout_s: float = 1.0
     """CPU seconds for the check against the schema. A document that needs more is 0.0."""
+    local_files = ("schema",)
     labels: ClassVar[frozenset[str]] = frozenset()
     """Labels of fences that contain such a document."""
     _schema: JsonSchema = field(init=False, repr=False, compare=False)

@@ -41,6 +41,7 @@ class Xml(TextVerifier):
     max_chars: int = 100_000
     """A longer completion is 0.0 without being read."""
     name = "xml"
+    local_files = ("schema",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,6 +67,7 @@ class Html(WorkspaceVerifier):
     undecided: float | None = None
     """The value if a check depends on letters of the page's fonts whose shape cannot be identified. None: unscored."""
     name = "html"
+    local_files = ("shot",)
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str) and self.text:

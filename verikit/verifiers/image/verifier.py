@@ -60,6 +60,7 @@ class Image(WorkspaceVerifier):
     least_alike: float = 0.6
     """Minimum similarity of the worst block, 0 to 1."""
     name = "image"
+    local_files = ("like",)
 
     def __post_init__(self) -> None:
         formats = [self.format] if isinstance(self.format, str) else list(self.format)

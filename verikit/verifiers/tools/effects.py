@@ -86,10 +86,16 @@ class Effect:
     """The program that runs, with its arguments."""
 
 
+def normal(path: str) -> str:
+    """A path without `.`, `..` and repeated slashes. POSIX keeps two at the start, and Linux treats them as one."""
+    found = posixpath.normpath(path)
+    return found[1:] if found.startswith("//") else found
+
+
 def placed(path: str, cwd: str, root: str) -> str:
     """A path relative to the workspace's root; absolute if it is outside."""
-    whole = posixpath.normpath(posixpath.join(root, cwd, path))
-    base = posixpath.normpath(root)
+    whole = normal(posixpath.join(root, cwd, path))
+    base = normal(root)
     if whole == base:
         return "."
     return whole[len(base) :].lstrip("/") if whole.startswith(base.rstrip("/") + "/") else whole

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect, placed
+from verikit.verifiers.tools.effects import Effect, normal, placed
 from verikit.verifiers.tools.programs import runs
 from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
@@ -61,7 +60,7 @@ class StepRules:
     def _never(
         self, doing: Doing, target: str, steps: Sequence[tuple[int, Effect]], workspace: Workspace | None
     ) -> Score:
-        if doing == "writes" and workspace is not None and (found := _differs(workspace, target)):
+        if doing == "writes" and workspace is not None and (found := _differs(workspace, target, self.root)):
             return Score(0.0, reason=f"{shown(found)} differs from what it was")
         unclear = ""
         for number, effect in steps:
@@ -134,7 +133,7 @@ def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | Non
 
 def _around(effect: Effect, pattern: str, root: str) -> str:
     """The path of an effect; a folder that contains the workspace is all of it to a pattern within."""
-    path, base = effect.path, posixpath.normpath(root)
+    path, base = effect.path, normal(root)
     if pattern.startswith("/") or not path.startswith("/"):
         return path
     exact = effect.known and not effect.pattern
@@ -175,11 +174,14 @@ def _mentioned(target: str, text: str) -> bool:
     return not names or any(name in text for name in names)
 
 
-def _differs(workspace: Workspace, target: str) -> str:
-    """A path that the agent changed, from the files before and after; "" if there isn't one, or it is not known."""
-    pattern = target.lstrip("/")
+def _differs(workspace: Workspace, target: str, root: str) -> str:
+    """A path that the agent changed, from the files before and after; "" if there isn't one, or it is not known.
+
+    The files of a Harbor trial have the paths of its image, without the first slash.
+    """
+    patterns = {placed(target, "", root).lstrip("/"), normal(target).lstrip("/")}
     try:
-        found = workspace.compared(lambda path: matches(pattern, path) or path.startswith(f"{pattern}/"))
+        found = workspace.compared(lambda path: any(_same(pattern, path, below=False) for pattern in patterns))
     except (AgentFault, WorkspaceError):
         return ""
     return found[0] if found else ""
