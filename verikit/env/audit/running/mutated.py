@@ -9,7 +9,9 @@ from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.grader_mutants import graded_mutants
 from verikit.env.audit.running.rehearsal import Rehearsal
+from verikit.env.audit.running.row_runs import RowRehearsal
 from verikit.env.audit.running.solved import is_full, output_names
+from verikit.env.audit.running.spec_mutants import graded_specs
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
 
@@ -48,13 +50,16 @@ def _of_grader(rehearsal: Rehearsal, found: RunFindings, names: list[str], liter
     solved = rehearsal.solve().files
     forms = {kind: content for kind, _, content in wrong_forms(solved[names[0]].content)}
     wrong = next((forms[kind] for kind in ("number", "line") if kind in forms), b"")
-    graders = graded_mutants(rehearsal, {**solved, names[0]: BoxFile(wrong, solved[names[0]].executable)})
+    after = {**solved, names[0]: BoxFile(wrong, solved[names[0]].executable)}
+    of_row = isinstance(rehearsal, RowRehearsal)
+    graders = graded_specs(rehearsal, after) if of_row else graded_mutants(rehearsal, after)
     more = {one: where for one, where in graders.paying.items() if one not in literals}
     for finding in _keyed(rehearsal, names, more):
         found.add(*finding)
     if graders.count:
         killed = graders.count - len(graders.survivors)
-        found.notes.append(f"{killed} of {graders.count} changed branches and asserts of the tests change a reward")
+        changed = "parts of the spec" if of_row else "branches and asserts of the tests"
+        found.notes.append(f"{killed} of {graders.count} changed {changed} change a reward")
         found.notes += [f"changes no reward: {words}" for words in graders.survivors[:10]]
 
 
