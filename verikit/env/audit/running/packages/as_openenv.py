@@ -53,7 +53,7 @@ class Subscripted:
         return cls
 
 
-class Rubric(Subscripted):
+class OpenRubric(Subscripted):
     """Computes a reward."""
 
     last_score: float | None = None
@@ -115,7 +115,7 @@ def create_app(env: Callable[[], Any], action_cls: Any = None, *more: Any, **opt
     return StandInApp()
 
 
-Environment, Transform, State = OpenEnvironment, Subscripted, OpenState
+Environment, Transform, State, Rubric = OpenEnvironment, Subscripted, OpenState, OpenRubric
 create_fastapi_app = create_web_interface_app = create_app
 
 

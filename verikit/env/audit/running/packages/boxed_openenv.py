@@ -17,6 +17,7 @@ import types
 import typing
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 MAX_STEPS = 16
@@ -112,15 +113,18 @@ def _import(names: list[str]) -> None:
 
 def _own_class(folder: str, frame: types.ModuleType) -> tuple[Callable[[], Any], Any]:
     """The environment of a server that makes its app by itself, and the class of its actions."""
-    modules = [one for one in sys.modules.values() if str(getattr(one, "__file__", "")).startswith(f"{folder}/")]
-    classes = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
-    found: list[Any] = [
-        one for one in classes if {"reset", "step"} <= set(vars(one)) and not issubclass(one, frame.UnknownClass)
-    ]
+    found = [one for one in _classes(folder) if {"reset", "step"} <= set(vars(one))]
+    found = [one for one in found if not issubclass(one, frame.UnknownClass)]  # a client
     if len(found) != 1:
         raise NotImplementedError("an app that create_app makes, or one class with reset and step")
     hints = [kind for name, kind in typing.get_type_hints(found[0].step).items() if name != "return"]
     return found[0], hints[0] if hints else None
+
+
+def _classes(folder: str) -> set[Any]:
+    """The classes of the modules of a folder."""
+    modules = [one for one in sys.modules.values() if str(getattr(one, "__file__", "")).startswith(f"{folder}/")]
+    return {one for module in modules for one in vars(module).values() if isinstance(one, type)}
 
 
 def _step_end(told: Any) -> StepEnd:
@@ -207,7 +211,7 @@ def _state(env: Any) -> Iterator[tuple[str, Any]]:
 
 def _walked(thing: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """Each value in a thing, with its path. Places in a list have no number."""
-    if isinstance(thing, str | int | float) or thing is None:
+    if isinstance(thing, str | int | float):
         yield path, thing.value if isinstance(thing, enum.Enum) else thing
         return
     if depth > MAX_DEPTH or id(thing) in seen:
@@ -215,14 +219,13 @@ def _walked(thing: Any, path: str, depth: int, seen: set[int]) -> Iterator[tuple
     seen.add(id(thing))
     if isinstance(thing, list | tuple | set | frozenset):
         yield path, thing
-        for one in list(thing)[:MAX_LIST]:
-            yield from _walked(one, f"{path}[]", depth + 1, seen)
-        return
-    inner = thing if isinstance(thing, Mapping) else _attributes(thing)
-    if inner:
+        pairs = [(f"{path}[]", one) for one in islice(thing, MAX_LIST)]
+    else:
+        inner = thing if isinstance(thing, Mapping) else _attributes(thing)
         yield path, inner
-    for name, one in list(inner.items())[:MAX_LIST]:
-        yield from _walked(one, f"{path}.{name}".lstrip("."), depth + 1, seen)
+        pairs = [(f"{path}.{name}".lstrip("."), one) for name, one in islice(inner.items(), MAX_LIST)]
+    for at, one in pairs:
+        yield from _walked(one, at, depth + 1, seen)
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
@@ -252,18 +255,20 @@ def _texts(value: Any) -> list[str]:
 
 def _filled(action: Any, values: list[tuple[str, Any]]) -> Iterator[list[str]]:
     """Actions of several fields, filled from mappings of the state that have the fields' names."""
-    required = [name for name, one in action.model_fields.items() if one.is_required()]
-    wanted = [name for name in action.model_fields if name != "metadata"]
-    if len(wanted) < 2:
-        return
-    for path, value in values:
-        if not isinstance(value, Mapping):
-            continue
-        names = {str(name).lower(): one for name, one in value.items()}
-        found = {name: one for name in wanted if (one := _meant(names, name.lower())) is not None}
+    fields = {name: one for name, one in action.model_fields.items() if name != "metadata"}
+    required = {name for name, one in fields.items() if one.is_required()}
+    for path, value in values if len(fields) > 1 else []:
+        found = _named(fields, value) if isinstance(value, Mapping) else {}
         text = json.dumps(found, default=str)
-        if found and set(required) <= set(found) and len(text) <= MAX_VALUE:
+        if found and required <= set(found) and len(text) <= MAX_VALUE:
             yield [path, text]
+
+
+def _named(fields: Mapping[str, Any], value: Mapping[Any, Any]) -> dict[str, Any]:
+    """The values of fields, as far as a mapping has them."""
+    names = {str(name).lower(): one for name, one in islice(value.items(), MAX_LIST)}
+    found = {name: _meant(names, name.lower()) for name in fields}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _meant(names: Mapping[str, Any], name: str) -> Any:
@@ -274,25 +279,29 @@ def _meant(names: Mapping[str, Any], name: str) -> Any:
 
 def action_of(kind: Any, reply: str) -> Any:
     """The action of a reply: its JSON object, or the reply as text. None if the server refuses it."""
-    told = _object(reply)
     fields = {name: one for name, one in kind.model_fields.items() if name != "metadata"}
-    if told and set(told) <= set(fields):
-        try:
-            return kind(**told)
-        except ValueError:
-            pass  # the text itself may be meant
-    texts = [name for name, one in fields.items() if _is_text(one.annotation)]
-    required = [name for name, one in fields.items() if one.is_required()]
-    for name in required:
-        if name not in texts:
-            raise NotImplementedError(f"an action of text: a fixed choice of {name} may be right by chance")
-    given = [name for name in required if name in texts] or texts
-    if not given:
-        raise NotImplementedError("an action with a text")
+    told = _object(reply)
+    made = _made(kind, told) if told and set(told) <= set(fields) else None
+    return made if made is not None else _made(kind, dict.fromkeys(_text_fields(fields), reply))
+
+
+def _made(kind: Any, fields: dict[str, Any]) -> Any:
     try:
-        return kind(**dict.fromkeys(given, reply))
+        return kind(**fields)
     except ValueError:
         return None
+
+
+def _text_fields(fields: Mapping[str, Any]) -> list[str]:
+    """The required fields, which must be texts; if there are none, all texts."""
+    texts = [name for name, one in fields.items() if _is_text(one.annotation)]
+    required = [name for name, one in fields.items() if one.is_required()]
+    choice = next((name for name in required if name not in texts), "")
+    if choice:
+        raise NotImplementedError(f"an action of text: a fixed choice of {choice} may be right by chance")
+    if not (required or texts):
+        raise NotImplementedError("an action with a text")
+    return required or texts
 
 
 def _object(reply: str) -> dict[str, Any] | None:

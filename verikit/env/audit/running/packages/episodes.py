@@ -39,20 +39,19 @@ class EpisodeRehearsal(PackageRehearsal):
     """The largest reward of any tried reply, if it is above 1."""
     path: str = ""
     """Of the right values in the state."""
-    _known: dict[int, set[str]] = field(default_factory=dict)
+    _known: list[set[str]] = field(default_factory=list)
     """The paths of the values of each row."""
 
     def _best_forms(self) -> list[str]:
         forms = [list(state_forms(row)) for row in self.rows]
         rewards = self.rewards_of([[reply for _, reply in one] for one in forms])
+        rewards += [[]] * (len(forms) - len(rewards))
         graded = [_graded(*pair) for pair in zip(forms, rewards, strict=False)]
+        self._known = [{path for path, _ in row} for row in graded]
         self.full = max([1.0, *(one for row in graded for one in row.values())])
         solving = [[form for form, one in row.items() if one >= self.full * (1 - 1e-3)] for row in graded]
-        paths = Counter(path for row in solving for path in dict.fromkeys(path for path, _ in row))
-        self._known = {at: {path for path, _ in row} for at, row in enumerate(graded)}
-        self.path = max(paths, key=lambda one: (paths[one], _is_like_gold(one)), default="")
+        self.path = _usual_path(solving)
         best = [next((reply for path, reply in row if path == self.path), "") for row in solving]
-        best += [""] * (len(self.rows) - len(best))
         self.rows = [{**row, "answer": one} for row, one in zip(self.rows, best, strict=True)]
         return best
 
@@ -60,7 +59,7 @@ class EpisodeRehearsal(PackageRehearsal):
         """The rows that have a value where the others have the right one, and no reward for it."""
         if "[]" in self.path:  # values of other tasks may be in the list
             return []
-        return [at for at in super()._unlike(solved) if self.path in self._known.get(at, ())]
+        return [at for at in super()._unlike(solved) if self.path in self._known[at]]
 
     @property
     def prompt(self) -> str:
@@ -107,6 +106,12 @@ def _pairs(told: Any) -> Iterator[tuple[Any, Any]]:
 def _is_like_gold(path: str) -> bool:
     last = path.rpartition(".")[2].lower()
     return any(name in last for name in _LIKE_GOLD)
+
+
+def _usual_path(solving: list[list[Form]]) -> str:
+    """The path that has a right value for the most rows. A path with the name of an expected value wins a tie."""
+    paths = Counter(path for row in solving for path in dict.fromkeys(path for path, _ in row))
+    return max(paths, key=lambda one: (paths[one], _is_like_gold(one)), default="")
 
 
 def _graded(forms: list[Form], rewards: Any) -> dict[Form, float]:
