@@ -42,6 +42,7 @@ BROAD = {
     "verikit/env/audit/run.py": 2,  # a task's files may break any reader, and the other checks go on
     "verikit/env/audit/running/run.py": 2,  # the same of checks that run them
     "verikit/env/audit/running/packages/boxed.py": 2,  # in the box: an environment's code raises whatever it likes
+    "verikit/env/audit/running/packages/boxed_openenv.py": 2,  # the same
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
     "verikit/sandbox/proxies/peer.py": 3,  # whatever an operation on an object raises is its answer
     "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported

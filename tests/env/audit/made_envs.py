@@ -58,6 +58,7 @@ build-backend = "hatchling.build"
 OPENENV_SERVER = '''"""The environment."""
 
 from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import State
 
 from models import ShopAction, ShopObservation
 
@@ -70,7 +71,7 @@ class ShopEnvironment(Environment):
         self._answer = ""
 
     def reset(self, seed=None):
-        task = TASKS[self._at % len(TASKS)]
+        task = TASKS[(self._at if seed is None else seed) % len(TASKS)]
         self._answer = task["answer"]
         return ShopObservation(question=task["question"], done=False, reward=None)
 
@@ -78,6 +79,10 @@ class ShopEnvironment(Environment):
         told = action.message.strip()
         reward = 1.0 if told == self._answer else 0.0
         return ShopObservation(question="", done=True, reward=reward, correct_answer=self._answer)
+
+    @property
+    def state(self):
+        return State(step_count=self._at)
 '''
 OPENENV_APP = """from openenv.core.env_server.http_server import create_app
 

@@ -190,7 +190,7 @@ def _key(found: FoundEnv, running: RunningChecks | None) -> str:
 
 
 def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> Mapping[str, CheckRecord]:
-    """The records of the running checks of a Harbor task. Rows have records of their own."""
+    """The records of the running checks. Rows have records of their own."""
     if running is None:
         return {}
     if found.format == "rows":
@@ -201,9 +201,6 @@ def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> M
         return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=NO_SPEC))
     if found.format == "harbor":
         return dict(running.check(task))
-    if found.format == "openenv":
-        needs = "a Harbor task, rows with a spec, a verifiers package or a NeMo-Gym server"
-        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs=needs))
     return dict(running.check_package(task, found.format))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from verikit.env.audit.running.box import BoxFile
+from verikit.env.audit.running.box import BoxFile, Files
 from verikit.env.audit.running.findings import RunFindings
-from verikit.env.audit.running.grader_mutants import graded_mutants
+from verikit.env.audit.running.grader_mutants import GraderMutants, graded_mutants
 from verikit.env.audit.running.rehearsal import Rehearsal
+from verikit.env.audit.running.row_runs import RowRehearsal
 from verikit.env.audit.running.solved import is_full, output_names
+from verikit.env.audit.running.spec_mutants import graded_specs
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
 
@@ -48,14 +50,22 @@ def _of_grader(rehearsal: Rehearsal, found: RunFindings, names: list[str], liter
     solved = rehearsal.solve().files
     forms = {kind: content for kind, _, content in wrong_forms(solved[names[0]].content)}
     wrong = next((forms[kind] for kind in ("number", "line") if kind in forms), b"")
-    graders = graded_mutants(rehearsal, {**solved, names[0]: BoxFile(wrong, solved[names[0]].executable)})
+    after = {**solved, names[0]: BoxFile(wrong, solved[names[0]].executable)}
+    graders, changed = _graders(rehearsal, after)
     more = {one: where for one, where in graders.paying.items() if one not in literals}
     for finding in _keyed(rehearsal, names, more):
         found.add(*finding)
     if graders.count:
         killed = graders.count - len(graders.survivors)
-        found.notes.append(f"{killed} of {graders.count} changed branches and asserts of the tests change a reward")
+        found.notes.append(f"{killed} of {graders.count} changed {changed} change a reward")
         found.notes += [f"changes no reward: {words}" for words in graders.survivors[:10]]
+
+
+def _graders(rehearsal: Rehearsal, wrong: Files) -> tuple[GraderMutants, str]:
+    """The mutants of what grades, and its parts in words."""
+    if isinstance(rehearsal, RowRehearsal):
+        return graded_specs(rehearsal, wrong), "parts of the spec"
+    return graded_mutants(rehearsal, wrong), "branches and asserts of the tests"
 
 
 def wrong_outputs(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str, bool]]:

@@ -18,7 +18,7 @@ from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from verikit.adapters.harbor import ORACLE, whole_tree
 from verikit.adapters.harbor_grader import WORK
 from verikit.adapters.reward import gold_of
 from verikit.base import Verifier
-from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec
+from verikit.env.audit.formats.row_specs import CHECKS, OWN, RowSpec, spec_of_row
 from verikit.env.audit.formats.spec_looks import specs_of
 from verikit.env.audit.running.box import (
     GROUP,
@@ -44,7 +44,7 @@ from verikit.env.audit.running.rehearsal import USUAL, GradedRun, Rehearsal, Reh
 from verikit.env.audit.running.repeated import same
 from verikit.env.audit.running.reward import WrittenReward
 from verikit.env.audit.task import AuditedTask, TaskPart
-from verikit.errors import HelperError, HelperTimeout, SchemaError, WorkspaceError
+from verikit.errors import HelperError, HelperTimeout, SchemaError, SpecError, WorkspaceError
 from verikit.messages import content_text
 from verikit.names.registry import allowed
 from verikit.readers.problems import CANDIDATES, problem_of
@@ -152,6 +152,15 @@ class RowRehearsal(Rehearsal):
         else:
             self.solution_needs.append(f"a right solution: the row's key {ORACLE}")
         return self
+
+    def with_spec(self, text: str) -> RowRehearsal | None:
+        """The same row graded by another spec; None if that can't be loaded."""
+        told = {} if self.spec.given else {CHECKS: text}
+        try:
+            spec = spec_of_row(told, text if self.spec.given else "")
+        except SpecError:
+            return None
+        return None if spec.verifier is None else replace(self, spec=spec, _graded={})
 
     def _files(self, tree: Tree) -> dict[str, BoxFile]:
         entries = [entry for entry in tree.manifest.values() if entry.kind == "file"]

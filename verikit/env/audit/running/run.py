@@ -12,6 +12,7 @@ from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
 from verikit.env.audit.running.findings import SOLUTION, TESTS, RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
+from verikit.env.audit.running.packages.episodes import EpisodeRehearsal, check_episodes_replay
 from verikit.env.audit.running.packages.rehearsed import PackageRehearsal, check_range, check_replies
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
@@ -54,6 +55,8 @@ PACKAGE_LOOKS: Mapping[str, Look] = {
     "resources": undecided("a declared time or memory, which these environments don't have"),
 }
 """The running checks of verifiers packages and NeMo-Gym servers."""
+EPISODE_LOOKS: Mapping[str, Look] = {**PACKAGE_LOOKS, "replay": check_episodes_replay}
+"""The running checks of OpenEnv folders."""
 _IN_PACKAGES = {TESTS: "the environment's grader", SOLUTION: "the expected values"}
 _IN_ROWS = {TESTS: "the spec", SOLUTION: ORACLE}
 """Places in a row instead of scripts."""
@@ -107,10 +110,9 @@ class RunningChecks:
             yield name, replace(record, findings=tuple(findings))
 
     def check_package(self, task: AuditedTask, form: str) -> Iterator[tuple[str, CheckRecord]]:
-        """The record of each running check on a verifiers package or a NeMo-Gym server."""
-        for name, record in self._every(
-            lambda box: [PackageRehearsal.of(task, form, box, self._limits)], PACKAGE_LOOKS
-        ):
+        """The record of each running check on a verifiers package, a NeMo-Gym server or an OpenEnv folder."""
+        kind, looks = (EpisodeRehearsal, EPISODE_LOOKS) if form == "openenv" else (PackageRehearsal, PACKAGE_LOOKS)
+        for name, record in self._every(lambda box: [kind.of(task, form, box, self._limits)], looks):
             findings = (replace(one, where=_IN_PACKAGES.get(one.where, one.where)) for one in record.findings)
             yield name, replace(record, findings=tuple(findings))
 

@@ -12,6 +12,7 @@ import importlib.machinery
 import inspect
 import json
 import sys
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -20,8 +21,10 @@ from typing import Any, NamedTuple
 
 HERE = Path("/tests")
 OUT = Path("/logs/verifier")
-FRAMEWORKS = ("verifiers", "datasets", "nemo_gym")
-Grade = Callable[[int, str], float]
+FRAMEWORKS = ("verifiers", "datasets", "nemo_gym", "openenv")
+OLDER = {"openenv_core": "openenv"}
+"""Older names of frameworks."""
+Grade = Callable[[int, str], float | None]
 
 
 class PackageGrader(NamedTuple):
@@ -31,6 +34,8 @@ class PackageGrader(NamedTuple):
     grade: Grade
     of_form: float = 0.0
     """The share of the reward that the framework's own functions give to the form of a reply."""
+    ignored_seed: Callable[[], str] = str
+    """Different tasks of the same seed; empty if there are none."""
 
 
 class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -40,7 +45,7 @@ class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Find a module of a framework."""
-        known = fullname.partition(".")[0] in FRAMEWORKS and "." in fullname
+        known = fullname.partition(".")[0] in (*FRAMEWORKS, *OLDER) and "." in fullname
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if known else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -58,6 +63,7 @@ def main() -> None:
     sys.path[:0] = [str(HERE / "stand"), *job["paths"]]
     for name in FRAMEWORKS:
         importlib.import_module(name).__path__ = []
+    sys.modules.update({older: sys.modules[name] for older, name in OLDER.items()})
     sys.meta_path.insert(0, OneModule())
     try:
         result = DONE[job["mode"]](job, FORMATS[job["format"]](job))
@@ -112,6 +118,21 @@ def of_nemo_gym(job: dict[str, Any]) -> PackageGrader:
     return PackageGrader(rows, grade)
 
 
+def of_openenv(job: dict[str, Any]) -> PackageGrader:
+    """The tasks of an environment, and the last reward of an episode."""
+    import boxed_openenv  # type: ignore[import-not-found]
+
+    boxed_openenv.prepare()
+    episodes, rows = boxed_openenv.of_openenv(job)
+
+    def grade(number: int, reply: str) -> float | None:
+        row = rows[number]
+        told = episodes.play(boxed_openenv.EpisodeTask(row["seed"], row["resets"]), reply, row["prompt"])
+        return 0.0 if told is None else told.reward
+
+    return PackageGrader(rows, grade, ignored_seed=lambda: boxed_openenv.ignored_seed(episodes))
+
+
 async def _awaited(answer: Awaitable[Any]) -> Any:
     return await answer
 
@@ -122,15 +143,18 @@ def list_rows(job: dict[str, Any], env: PackageGrader) -> Any:
 
 
 def try_forms(job: dict[str, Any], env: PackageGrader) -> Any:
-    """The reward of each form of each row's expected value. A form that breaks the grader has none."""
-    found: list[list[float | None]] = []
-    for number, forms in enumerate(job["forms"]):
-        found.append([])
-        for form in forms:
+    """The reward of each form of each row's expected value. None: it breaks the grader, or comes too late."""
+    forms = job["forms"]
+    found: list[list[float | None]] = [[None] * len(one) for one in forms]
+    until = time.monotonic() + job["tries_s"]
+    for at in range(max(map(len, forms), default=0)):
+        for number in (row for row, one in enumerate(forms) if at < len(one)):
+            if time.monotonic() > until:
+                return found
             try:
-                found[-1].append(env.grade(number, form))
+                found[number][at] = env.grade(number, forms[number][at])
             except Exception:  # noqa: BLE001 - of the environment's code
-                found[-1].append(None)
+                continue
     return found
 
 
@@ -143,8 +167,13 @@ def replies_graded(job: dict[str, Any], env: PackageGrader) -> Any:
     return {"rewards": rewards, "of_form": env.of_form}
 
 
-FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym}
-DONE = {"rows": list_rows, "forms": try_forms, "grade": replies_graded}
+def seed_tried(job: dict[str, Any], env: PackageGrader) -> Any:
+    """Different tasks of the same seed."""
+    return env.ignored_seed()
+
+
+FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym, "openenv": of_openenv}
+DONE = {"rows": list_rows, "forms": try_forms, "grade": replies_graded, "seed": seed_tried}
 
 if __name__ == "__main__":
     main()

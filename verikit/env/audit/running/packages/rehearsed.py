@@ -1,4 +1,4 @@
-"""A verifiers package or a NeMo-Gym server rehearsed: its own code grades replies to its first rows, in the sandbox.
+"""An environment's package or server rehearsed: its own code grades replies to its first rows, in the sandbox.
 
 The agent's files are the replies. The right ones are the rows' expected values, in the first usual form that the
 environment rewards in full. The frameworks are replaced by stand-ins, so they need not be installed.
@@ -7,24 +7,19 @@ environment rewards in full. The frameworks are replaced by stand-ins, so they n
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, Self
 
-from verikit.env.audit.formats import nemo_gym
-from verikit.env.audit.formats.code import PythonCode, code_of
-from verikit.env.audit.formats.documents import inner, project, walked
-from verikit.env.audit.formats.rows import golds_of_row, json_rows, prompt_of
-from verikit.env.audit.formats.verifiers import LOADER
+from verikit.env.audit.formats.rows import golds_of_row, prompt_of
 from verikit.env.audit.running.box import MAX_BYTES, MAX_FILES, BoxFile, BoxRun, Files, RunSurroundings, TaskBox
 from verikit.env.audit.running.findings import SOLUTION, RunFindings
 from verikit.env.audit.running.layout import ImageLayout
 from verikit.env.audit.running.literals import grader_literals
+from verikit.env.audit.running.packages.described import DESCRIBED, TRIED
 from verikit.env.audit.running.packages.forms import reply_forms
 from verikit.env.audit.running.programs import python_needs
 from verikit.env.audit.running.rehearsal import USUAL, GradedRun, OutOfTime, Rehearsal, RehearsalLimits
@@ -33,12 +28,11 @@ from verikit.env.audit.running.solved import check_floor, check_oracle
 from verikit.env.audit.scripts import REWARDS
 from verikit.env.audit.task import MAX_TEXT, AuditedTask, TaskPart
 from verikit.platform.numbers import number
-from verikit.workspaces.names import shown
 
 RESULT = f"{REWARDS}/result.json"
-ENTRY = "app.py"
-TRIED, GRADED = 8, 4
-"""Rows whose expected values are tried, and rows that are graded."""
+FRAMEWORKS = ("verifiers", "datasets", "nemo_gym", "openenv")
+GRADED = 4
+"""Rows that are graded."""
 PARTIAL = 0.2
 """The largest reward of undone work that may be partial credit, if functions for the form don't give more."""
 MAX_TOLD = 4 << 20
@@ -46,7 +40,6 @@ MAX_TOLD = 4 << 20
 _HERE = Path(__file__).parent
 _PART = TaskPart("", "", (), (), {}, True, ())
 _SCRIPT = b"#!/bin/bash\nexec python3 /tests/boxed.py\n"
-_ENV = "/tests/env"
 
 
 @dataclass
@@ -67,24 +60,23 @@ class PackageRehearsal(Rehearsal):
     _given: dict[str, BoxFile] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, task: AuditedTask, form: str, box: TaskBox, limits: RehearsalLimits) -> PackageRehearsal:
+    def of(cls, task: AuditedTask, form: str, box: TaskBox, limits: RehearsalLimits) -> Self:
         """Read an environment, list its rows in the sandbox, and look for replies that it rewards."""
         self = cls(task, _PART, box, limits)
         self.begin()
-        folder = f"{_ENV}/package" if form == "verifiers" else f"{_ENV}/resources_servers/{_name(task)}"
         if missing := _too_large(task):
             self.needs.append(missing)
             return self
-        code = code_of(task) if form == "verifiers" else nemo_gym.grader_code(task)
-        self._job, missing = _package(task, code, folder) if form == "verifiers" else _server(task, code, folder)
+        code, self._job, missing = DESCRIBED[form](task)
         local = frozenset(name.removesuffix(".py") for path in task.files() for name in path.split("/"))
-        local |= {"verifiers", "datasets", "nemo_gym", "resources_servers"}
+        local |= {*FRAMEWORKS, "openenv_core", "resources_servers", "uvicorn", *self._job.get("folder", "").split("/")}
         texts = {path: task.text(path) or "" for path in code.trees}
-        self.needs += [missing] if missing else [one for text in texts.values() for one in python_needs(text, local)]
+        needed = (one for text in texts.values() for one in python_needs(text, local))
+        self.needs += [missing] if missing else dict.fromkeys(needed)
         # a program that ends early passes many graders, which is no fault of their own
         self._ending = "py" if any("subprocess" in text for text in texts.values()) else "txt"
         if not self.needs:
-            self._given = _given(task, folder)
+            self._given = _given(task, self._job["folder"])
             try:
                 self._find_rows()
             except OutOfTime:
@@ -106,9 +98,13 @@ class PackageRehearsal(Rehearsal):
         self.picked = (solved or list(range(len(self.rows))))[:GRADED]
         replies = [BoxFile(best[row].encode("utf-8", "replace")) for row in solved[:GRADED]]
         self.right = {self._reply(at): reply for at, reply in enumerate(replies)}
-        self.unsolved = sorted({*range(len(self.rows))} - {*solved})
+        self.unsolved = self._unlike(solved)
         if not solved:
             self.solution_needs.append("a reply that gets the full reward: no usual form of the expected values does")
+
+    def _unlike(self, solved: list[int]) -> list[int]:
+        """The rows without a rewarded form."""
+        return sorted({*range(len(self.rows))} - {*solved})
 
     def _reply(self, at: int) -> str:
         """The file of a reply."""
@@ -117,10 +113,15 @@ class PackageRehearsal(Rehearsal):
     def _best_forms(self) -> list[str]:
         """The reply of each row that has the full reward; empty if there is none."""
         forms = [reply_forms(row) for row in self.rows]
-        rewards = self._told("forms", forms=forms)
+        rewards = self.rewards_of(forms)
+        return [_best(*pair) for pair in zip(forms, rewards, strict=False)]
+
+    def rewards_of(self, forms: list[list[str]]) -> list[Any]:
+        """The rewards of replies to each row, as the sandbox tells them."""
+        rewards = self._told("forms", forms=forms, tries_s=self._wall("verifier") / 2)
         self.solution_needs += self.needs
         self.needs.clear()  # a form ended the grader, which other replies may not do
-        return [_best(*pair) for pair in zip(forms, rewards if isinstance(rewards, list) else [], strict=False)]
+        return rewards if isinstance(rewards, list) else []
 
     def _told(self, mode: str, **more: Any) -> Any:
         """The result of a run. Without one, its reason is among the needs."""
@@ -228,7 +229,7 @@ class PackageRehearsal(Rehearsal):
         if not values or len(values) < len(rewards):
             return WrittenReward(problem="a reward is not a finite number")
         odd = [one for one in values if not -1e-6 <= one <= 1 + 1e-6]
-        if odd and self._job["format"] != "verifiers":
+        if odd and self._job["format"] == "nemo-gym":
             return WrittenReward(odd[0])
         self.odd += odd
         return WrittenReward(sum(min(max(one, 0.0), 1.0) for one in values) / len(values))
@@ -258,11 +259,6 @@ def _best(forms: list[str], rewards: Any) -> str:
     return next((form for form, one in zip(forms, told, strict=False) if (number(one) or 0.0) >= 1 - 1e-3), "")
 
 
-def _name(task: AuditedTask) -> str:
-    """The name of the folder."""
-    return task.within[-1] if task.within else os.path.basename(os.path.abspath(task.root))
-
-
 def _too_large(task: AuditedTask) -> str:
     """Why the files don't fit in a box; empty if they do. None of them is read."""
     sizes = [task.tree.manifest[path].size for path in _own_files(task)]
@@ -275,40 +271,6 @@ def _own_files(task: AuditedTask) -> list[str]:
     return [path for path in task.files() if not path.startswith((".git/", "outputs/"))]
 
 
-def _package(task: AuditedTask, code: PythonCode, folder: str) -> tuple[dict[str, Any], str]:
-    """The description of a verifiers package for the sandbox, and what it lacks."""
-    module = _loader(task, code)
-    told = {"format": "verifiers", "folder": folder, "paths": [folder, f"{folder}/src", _ENV], "module": module}
-    return told, "" if module else f"a module with {LOADER}"
-
-
-def _server(task: AuditedTask, code: PythonCode, folder: str) -> tuple[dict[str, Any], str]:
-    """The same for a NeMo-Gym server. Its rows are read here, so its code can't change them."""
-    name, settings = _name(task), _settings(task)
-    told = {"format": "nemo-gym", "folder": folder, "paths": [folder, _ENV], "module": f"resources_servers.{name}.app"}
-    entry = settings.get("entrypoint", ENTRY)
-    if not name.isidentifier():
-        return told, f"a folder that Python can import, not {shown(name)}"
-    if entry != ENTRY:
-        return told, f"the entry point {ENTRY}, not {shown(str(entry)[:80])}"
-    if ENTRY not in code.trees:
-        return told, f"a file {ENTRY} that can be parsed"
-    lines = json_rows(task, nemo_gym.EXAMPLE) if nemo_gym.EXAMPLE in task.tree.manifest else ()
-    rows = list(islice((row for _, row in lines if isinstance(row, dict)), TRIED))
-    return {**told, "settings": settings, "given": rows}, "" if rows else f"rows in {nemo_gym.EXAMPLE}"
-
-
-def _settings(task: AuditedTask) -> Mapping[str, Any]:
-    """The settings of the server by its name."""
-    configs, _, _ = nemo_gym.configs_of(task)
-    for _, value in configs.values():
-        for key, held, _ in walked(value):
-            entry = held.get(_name(task)) if key == "resources_servers" and isinstance(held, Mapping) else None
-            if isinstance(entry, Mapping):
-                return {str(name): one for name, one in entry.items()}
-    return {}
-
-
 def _asked(row: Mapping[str, Any]) -> str:
     """The messages of the user. Other messages may show the form of a reply."""
     params = row.get("responses_create_params")
@@ -318,23 +280,12 @@ def _asked(row: Mapping[str, Any]) -> str:
     return prompt_of({"prompt": told})
 
 
-def _loader(task: AuditedTask, code: PythonCode) -> str:
-    """The module that defines the environment."""
-    try:
-        name = inner(project(task), "project", "name")
-    except ValueError:
-        name = None
-    own = str(name).replace("-", "_")
-    paths = [path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__") for path in code.defines(LOADER)]
-    modules = ["package" if path == "__init__" else path.replace("/", ".") for path in paths]
-    return own if own in modules else next(iter(modules), "")
-
-
 def _given(task: AuditedTask, folder: str) -> dict[str, BoxFile]:
     """The files of the box: the environment's, the stand-ins and the program that grades."""
     contents = {path: task.data(path) for path in _own_files(task)}
     found = {f"{folder}/{path}": BoxFile(content) for path, content in contents.items() if content is not None}
-    for name in ("verifiers", "datasets", "nemo_gym"):
+    for name in FRAMEWORKS:
         found[f"/tests/stand/{name}.py"] = BoxFile((_HERE / f"as_{name}.py").read_bytes())
-    found["/tests/boxed.py"] = BoxFile((_HERE / "boxed.py").read_bytes())
+    for name in ("boxed.py", "boxed_openenv.py"):
+        found[f"/tests/{name}"] = BoxFile((_HERE / name).read_bytes())
     return {**found, "/tests/test.sh": BoxFile(_SCRIPT)}

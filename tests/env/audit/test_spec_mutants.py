@@ -1,0 +1,49 @@
+"""Mutants of a row's spec: parts that decide nothing about the tried outputs are listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.env.audit.test_row_specs import TOTALS, row, write
+from verikit.env.audit import audit_tasks
+from verikit.env.audit.running.spec_mutants import mutated_specs
+
+
+def told(file, **options):
+    """The notes of `mutants` about the spec, and the kinds of its findings."""
+    (_, record) = audit_tasks(file, run=True, **options)
+    found = record.checks["mutants"]
+    return [one for one in found.notes if "spec" in one or "changes no" in one], {one.kind for one in found.findings}
+
+
+def test_each_option_part_entry_and_number_is_changed_once():
+    text = "all_of(files(exist=['a', 'b']), table('t.csv', expected=[{'x': 7, 'y': 'z'}]))"
+    found = dict(mutated_specs(text))
+    assert set(found) == {
+        "files without exist", "table without expected", "without 'a'", "without 'b'", "without 'x'", "without 'y'",
+        "without files(exist=['a', 'b'])", "without table('t.csv', expected=[{'x': 7, 'y': 'z'}])", "7 off by one",
+    }  # fmt: skip
+    assert found["without 'x'"] == text.replace("'x': 7, ", "")
+    assert found["7 off by one"] == text.replace("7", "8")
+
+
+@pytest.mark.parametrize("text", ["by('kind', {'a': files(exist=['a'])})", "(", "files(" * 500, "exact", "a\0b"])
+def test_a_spec_that_chooses_or_cannot_be_parsed_has_no_mutants(text):
+    assert list(mutated_specs(text)) == []
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_part_that_decides_nothing_is_noted_and_the_others_are_not(tmp_path):
+    notes, kinds = told(write(tmp_path, row(checks=["files(exist=['totals.csv'])", TOTALS])))
+    assert not kinds
+    survivors = " ".join(notes)
+    assert "without table(" not in survivors
+    assert "changes no reward: without files(exist=['totals.csv'])" in notes
+    assert any("changed parts of the spec change a reward" in one for one in notes)
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_spec_of_the_command_is_mutated_too(tmp_path):
+    notes, _ = told(write(tmp_path, row(checks=None)), spec="files(exist=['totals.csv'], unchanged=['sales.csv'])")
+    assert "changes no reward: files without unchanged" in notes
+    assert "changes no reward: files without exist" not in notes

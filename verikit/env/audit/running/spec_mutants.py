@@ -1,0 +1,90 @@
+"""Mutants of a row's spec: one option, part, or entry left out, or one expected number off by one.
+
+A mutant that changes no reward shows a part of the spec that decides nothing about the tried outputs.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from verikit.env.audit.running.box import Files
+from verikit.env.audit.running.grader_mutants import GraderMutants
+from verikit.env.audit.running.row_runs import RowRehearsal
+
+_Change = Callable[[ast.AST], None]
+MAX_MUTANTS = 12
+MAX_WORDS = 60
+"""Characters of the changed part in a note."""
+
+
+def graded_specs(rehearsal: RowRehearsal, wrong: Files) -> GraderMutants:
+    """Grade undone work, a wrong output and the solution with each mutant.
+
+    Raises:
+        OutOfTime: The check has no time left.
+    """
+    found = GraderMutants()
+    files = (("nop", rehearsal.before), ("a wrong output", wrong), ("oracle", rehearsal.solve().files))
+    loaded = ((words, rehearsal.with_spec(text)) for words, text in mutated_specs(rehearsal.spec.text))
+    for words, mutant in islice(((words, one) for words, one in loaded if one is not None), MAX_MUTANTS):
+        told = [
+            (rehearsal.grade(after, name=name).value, mutant.grade(after, name=f"{name}, spec: {words}").value)
+            for name, after in files
+        ]
+        found.count += 1
+        if all(usual == changed for usual, changed in told):
+            found.survivors.append(words)
+    return found
+
+
+def mutated_specs(text: str) -> Iterator[tuple[str, str]]:
+    """Each mutant of a spec: the change in words, and the text. None of a spec that chooses by a key."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        if _name(tree.body) == "by":
+            return
+        for at, node in enumerate(ast.walk(tree)):
+            for words, change in _changes(node):
+                mutant = copy.deepcopy(tree)
+                change(next(islice(ast.walk(mutant), at, None)))
+                yield words, ast.unparse(mutant)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, _Change]]:
+    """The changes of one node of a spec."""
+    if isinstance(node, ast.Call):
+        for place, keyword in enumerate(node.keywords):
+            yield f"{_name(node)} without {keyword.arg}", _without("keywords", place)
+    parts = {ast.Call: "args", ast.List: "elts", ast.Tuple: "elts", ast.Dict: "keys"}.get(type(node), "")
+    inner = getattr(node, parts, []) if parts else []
+    for place, one in enumerate(inner if len(inner) > 1 else []):
+        names = (parts, "values") if parts == "keys" else (parts,)
+        yield f"without {_shown(one)}", _without(names[0], place, *names[1:])
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        yield f"{_shown(node)} off by one", _one_more
+
+
+def _without(name: str, place: int, *more: str) -> _Change:
+    def change(node: ast.AST) -> None:
+        for one in (name, *more):
+            del getattr(node, one)[place]
+
+    return change
+
+
+def _one_more(node: ast.AST) -> None:
+    assert isinstance(node, ast.Constant)
+    node.value += 1  # type: ignore[operator]
+
+
+def _name(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _shown(node: ast.AST | None) -> str:
+    return ast.unparse(node)[:MAX_WORDS] if node is not None else ""
