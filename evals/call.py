@@ -211,5 +211,5 @@ def _files(data: Any, name: str, held: CallFolder, restart: bool) -> str | dict[
 def _file(data: Data, name: str, held: CallFolder, restart: bool) -> str:
     path = Path(held.file(data, name, restart))
     if not path.exists():
-        raise UsageError(f"{path}: there is no such file", hint="a path or rows")
+        raise UsageError(f"{path}: the file does not exist", hint="pass a path, or rows")
     return str(path.resolve())

@@ -33,7 +33,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
         named = bool(sign) and not Path(value).exists()
         name, path = (task, file) if named else ("", value)
         if not Path(path).exists():
-            raise UsageError(f"{path}: there is no such file", hint="--data FILE, or --data TASK=FILE")
+            raise UsageError(f"{path}: the file does not exist", hint="--data FILE, or --data TASK=FILE")
         found[name] = str(Path(path).resolve())
     return found.get("") if set(found) <= {""} else found
 

@@ -48,7 +48,7 @@ def kept(digest: str) -> str:
         UsageError: This process has not stored it, for example because another process read the document.
     """
     if digest not in _kept:
-        raise UsageError("the tests of this document are not here", hint="read the data again")
+        raise UsageError("the tests of this document are not on this machine", hint="read the data in this process")
     start, size = _kept[digest]
     data = bytearray()
     while len(data) < size and (part := os.pread(_file(), size - len(data), start + len(data))):

@@ -150,7 +150,9 @@ def _one_pair(until: object) -> object:
     """`until` of all judges, if it is not two numbers that were meant as one for each judge."""
     if isinstance(until, Sequence) and len(until) == 2 and _number(until[0]) and until[0] >= PASS_MARK:
         hint = "until=[[0.1, 0.9], [0.05, 0.95]] has limits for each of two judges, until=[0.1, 0.9] the same for all"
-        raise ConfigError(f"until={until!r} is one pair, and accepts up to its first number would be clear", hint=hint)
+        raise ConfigError(
+            f"until={until!r} is one pair (low, high), so values up to {until[0]} would be clear", hint=hint
+        )
     return until
 
 
@@ -161,7 +163,7 @@ def _limits(given: object) -> Limits:
         low, high = given
         if low is None or high is None or low < high:
             return low, high
-    raise ConfigError(f"until can't be {given!r}", hint=_FORMS)
+    raise ConfigError(f"until={given!r} is not valid", hint=_FORMS)
 
 
 def _number(value: object) -> bool:

@@ -77,7 +77,10 @@ def test_an_unfinished_run_goes_on_before_the_damage(verikit, tmp_path):  # noqa
         for line in range(1, 5):
             folder.append({"a": b"%d\n" % line}, line)
     (tmp_path / "run/a").write_bytes(b"1\n2\nX\n4\n")
-    with Folder(tmp_path / "run", ("a",)) as folder, pytest.raises(UsageError, match="run/a: not as the run wrote it"):
+    with (
+        Folder(tmp_path / "run", ("a",)) as folder,
+        pytest.raises(UsageError, match="run/a: changed since the run wrote it"),
+    ):
         folder.recover()
     with Folder(tmp_path / "run", ("a",)) as folder:
         assert folder.recover(mend=True).line == 2

@@ -99,7 +99,7 @@ def train(
     """
     if (config is None) == (resume is None):
         hint = f"configs: {', '.join(shipped())}, or a FILE.toml"
-        raise UsageError("train takes a config or resume=", hint=hint)
+        raise UsageError("train requires either a config or resume=", hint=hint)
     if resume is not None:
         path = resume.path if isinstance(resume, TrainRun) else Path(fspath(resume)).expanduser()
     else:

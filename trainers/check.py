@@ -88,10 +88,10 @@ class _NoTokenizer:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise ConfigError("this check needs the tokenizer")
+        raise ConfigError("this check requires the tokenizer, which could not be loaded")
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        raise ConfigError("this check needs the tokenizer")
+        raise ConfigError("this check requires the tokenizer, which could not be loaded")
 
 
 def _tried(name: str, ask: Callable[[], str]) -> tuple[bool, str]:

@@ -261,7 +261,7 @@ def with_end(tokenizer: Any, name: str) -> Any:
         ConfigError: It has no end token.
     """
     if tokenizer.eos_token_id is None:
-        raise ConfigError(f"{name}: its tokenizer has no eos token, so nothing would end")
+        raise ConfigError(f"{name}: its tokenizer has no eos token, so no completion would end")
     return tokenizer
 
 

@@ -95,6 +95,8 @@ def changed_settings(run: Path, changes: Sequence[str], told: Callable[[str], No
     new = read_config(changed(old.model_dump(mode="json"), changes))
     for line in differences(old, new):
         if line.startswith(FIXED):
-            raise ConfigError(f"{run} can't go on with another {line}", hint="train a new run, with -o for its folder")
+            raise ConfigError(
+                f"{run} can't be resumed with another {line}", hint="train a new run, with -o for its folder"
+            )
         told(f"changed: {printable(line)}")
     return new

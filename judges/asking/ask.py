@@ -43,7 +43,7 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
         MissingExtra: The engine's packages are not installed.
     """
     if "api_key" in options:
-        raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
+        raise ConfigError("api_key would be stored with the run", hint="set OPENAI_API_KEY instead")
     kept = _caches[-1] if _caches else Cache(default_path())
     return _connected(
         spec, json.dumps(options, sort_keys=True), kept if cached and not spec.startswith("replay:") else None

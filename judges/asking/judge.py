@@ -145,7 +145,7 @@ class Judge(TextVerifier):
             raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
         object.__setattr__(self, "scope", self._patterns())
         if "api_key" in self.options:
-            raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
+            raise ConfigError("api_key would be stored with the run", hint="set OPENAI_API_KEY instead")
         if not isinstance(self.options, Mapping):
             raise ConfigError(f"options must be a table of the engine's options, got {self.options!r}")
 
@@ -154,7 +154,7 @@ class Judge(TextVerifier):
         patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
         if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
             hint = "shows='workspace', scope=['report.docx']"
-            raise ConfigError("scope is a list of paths and patterns of a workspace", hint=hint)
+            raise ConfigError("scope must be a list of paths and patterns of a workspace", hint=hint)
         return patterns
 
     def __repr__(self) -> str:

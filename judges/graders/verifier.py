@@ -114,7 +114,7 @@ class OpenAIGrader(TextVerifier):
         if self.on_raise not in ("unscored", "zero"):
             raise ConfigError(f"on_raise must be unscored or zero, got {self.on_raise!r}")
         if not (self.wall_s > 0 and self.memory_mb > 0 and self.max_chars > 0):
-            raise ConfigError("wall_s, memory_mb and max_chars are above 0")
+            raise ConfigError("wall_s, memory_mb and max_chars must be greater than 0")
         if self.engine == "" and any(isinstance(grader, ScoreModel | LabelModel) for grader in self._graders.values()):
             named = os.environ.get(JUDGE, "")
             if not is_engine(named):

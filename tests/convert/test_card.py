@@ -46,7 +46,7 @@ def test_datasets_loads_the_folder(made, tmp_path):
 def test_an_edited_card_is_kept_and_rows_of_an_earlier_split_are_not_mixed_in(made):
     (made / "README.md").write_text("mine")
     source = made.parent / "gsm.jsonl"
-    assert "another conversion" in str(run(source, "-o", made, "--card").exception)
+    assert "an earlier conversion" in str(run(source, "-o", made, "--card").exception)
     assert "kept" in run(source, "-o", made, "--held-out", 1, "--card").stderr
     assert (made / "README.md").read_text() == "mine"
     for words in (["-o", "-"], ["-o", made, "--held-out", 1, "--held-out-file", made / "x"]):

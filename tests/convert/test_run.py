@@ -105,7 +105,7 @@ def test_a_data_set_of_the_hub_is_streamed_from_a_local_copy(tmp_path):
     assert len(prompts(out)) == 3
     with pytest.raises(UsageError, match="splits train, test"):
         raise run("gsm8k", f"hf:{copy}", "-o", out).exception
-    with pytest.raises(UsageError, match="can't be had"):
+    with pytest.raises(UsageError, match="is not available"):
         raise run("gsm8k", f"hf:{copy}", "--split", "dev", "-o", out).exception
 
 
@@ -241,7 +241,7 @@ def test_what_is_read_is_never_written_over(option, given, tmp_path):
     out = [] if option == "-o" else ["-o", tmp_path / "out" / "out.jsonl"]
     done = run("gsm8k", tmp_path / given, *out, *more, option, target)
     assert isinstance(done.exception, UsageError)
-    assert "would be written over" in str(done.exception)
+    assert "would be overwritten" in str(done.exception)
     assert path.read_text() == lines(ASKED)
 
 

@@ -234,5 +234,5 @@ def test_data_may_be_given_by_task_and_a_missing_file_is_named(tmp_path, monkeyp
     model = ("--model", f"replay:{stored}", "-q", "--json")
     done = invoke("eval", "verikit_math500", *model, "--data", f"verikit_math500={data}")
     assert json.loads(done.stdout)["tasks"]["verikit_math500"]["metrics"]["acc"]["value"] == 1.0
-    with pytest.raises(UsageError, match=r"nowhere.jsonl: there is no such file"):
+    with pytest.raises(UsageError, match=r"nowhere.jsonl: the file does not exist"):
         invoke("eval", "verikit_math500", *model, "--data", "nowhere.jsonl")

@@ -366,7 +366,7 @@ def test_an_option_the_engine_does_not_have_is_named():
 
 
 def test_a_key_among_the_options_is_refused_because_a_run_writes_its_judge_down():
-    with pytest.raises(ConfigError, match="written down") as error:
+    with pytest.raises(ConfigError, match="stored with the run") as error:
         Pairwise("openai:http://localhost:1/v1#m", options={"api_key": "sk-very-secret"}).fingerprint  # noqa: B018
     assert "OPENAI_API_KEY" in error.value.hint
     assert "secret" not in str(error.value)

@@ -177,7 +177,7 @@ def test_a_wrong_type_names_file_line_and_field_and_the_next_row_is_read(read_ro
 def test_a_mapping_or_format_that_can_not_be_is_refused_at_once():
     with pytest.raises(UsageError, match="'prompts'"):
         read("x", mapping={"prompts": "q"})
-    with pytest.raises(UsageError, match="mapped to nothing"):
+    with pytest.raises(UsageError, match="names no key"):
         read("x", mapping={"answer": ""})
     with pytest.raises(UsageError, match="'xls'"):
         read("x", format="xls")

@@ -224,7 +224,7 @@ def test_scores_that_were_edited_are_named_and_made_again(score, tmp_path):
         assert content(tmp_path / "out") == whole
     scores.write_bytes(b"x" * size)
     outcome = score("-", "-o", "out", stdin=file.read_bytes())
-    assert (outcome.code, "which stdin can't be" in outcome.err) == (2, True)
+    assert (outcome.code, "stdin can be read only once" in outcome.err) == (2, True)
 
 
 def flaky(tmp_path: Path, n: int = 30) -> tuple[object, ...]:

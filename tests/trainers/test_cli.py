@@ -56,7 +56,7 @@ def test_an_export_overwrites_a_model_and_no_other_folder(tmp_path):
 
 def test_a_resume_with_another_model_is_refused_by_name(tmp_path):
     run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
-    with pytest.raises(ConfigError, match="can't go on with another seed: 0 -> 1"):
+    with pytest.raises(ConfigError, match="can't be resumed with another seed: 0 -> 1"):
         run("train", "--resume", tmp_path / "run", "--set", "seed=1")
 
 

@@ -157,8 +157,8 @@ def fill_file(
             rows = make(number)[: count - found]
             barren = 0 if rows else barren + 1
             if barren >= BARREN:
-                hint = "a stronger model or other options may make some; --set max_tokens=…, for one"
-                raise ConfigError(f"{barren} rounds in a row made nothing valid", hint=hint)
+                hint = "try a stronger model or other options, such as --set max_tokens=…"
+                raise ConfigError(f"{barren} rounds in a row produced no valid row", hint=hint)
             append_rows(path, rows)
             found += len(rows)
     return found

@@ -151,7 +151,7 @@ def _files(folder: Path, held_out_file: Path | None, split: str, held_out: bool)
         raise VerikitError(f"can't make the folder {folder}: {error.strerror}") from None
     out, apart = split_files(folder, split)
     if apart.exists() and not held_out:
-        raise UsageError(f"{apart} is of another conversion", hint="remove it, or choose another folder")
+        raise UsageError(f"{apart} is from an earlier conversion", hint="remove it, or choose another folder")
     return out, apart
 
 
@@ -191,7 +191,7 @@ def _spare(inputs: tuple[str, ...], split: str, outputs: list[Path | None]) -> N
     there = [path for path in written if path.exists()]
     for name in read_files(inputs, split) if there else ():
         if found := next((path for path in there if path.samefile(name)), None):
-            raise UsageError(f"{found} is read, and would be written over", hint="give -o and the others another name")
+            raise UsageError(f"{found} is an input and would be overwritten", hint="choose another name for the output")
 
 
 class _Told:

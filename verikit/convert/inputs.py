@@ -145,4 +145,4 @@ def _interrupted(name: str, rows: int, error: Exception) -> UsageError:
     problem = " ".join(str(error).split())[:300]
     if rows:
         return UsageError(f"{name} breaks off after row {rows}: {problem}", hint="fetch it again")
-    return UsageError(f"{name} can't be had: {problem}", hint="download it and give the files")
+    return UsageError(f"{name} is not available: {problem}", hint="download it and give the files")

@@ -70,7 +70,7 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
             hint = nearest(name, (*FIELDS, *ALIASES, f"{OWN}NAME"))
             raise UsageError(f"field {name!r} of --map not found", hint=hint)
         if not path and field != "prompt":
-            raise UsageError(f"{name} is mapped to nothing", hint=f"--map {name}=KEY, a key of the row")
+            raise UsageError(f"--map {name}= names no key", hint=f"--map {name}=KEY, with a key of the row")
         if field in found:
             raise UsageError(f"{field} is mapped twice, as {name} too", hint="map each field once")
         found[field] = path

@@ -38,7 +38,7 @@ def _rows_of_run(folder: Path, keys: Sequence[str], others: Sequence[str]) -> Ro
     """The rows of one run, by the reader of its kind."""
     kind = kind_of(folder)
     if kind is None or not kind.rows:
-        raise UsageError(f"the rows of {folder} have no keys to go by", hint="leave --by-key out")
+        raise UsageError(f"the rows of {folder} have no keys for --by-key", hint="leave --by-key out")
     module, _, attribute = kind.rows.partition(":")
     rows: Rows = getattr(import_module(module), attribute)(folder, keys, others)
     return rows

@@ -82,7 +82,9 @@ def write_passages(
         before = None
     if before is not None:
         if before != list(sources):
-            raise ConfigError(f"{folder} is an index of another corpus", hint="give another folder, or delete this one")
+            raise ConfigError(
+                f"{folder} was built from another corpus", hint="choose another folder, or delete this one"
+            )
         return Passages(folder)
     folder.mkdir(parents=True, exist_ok=True)
     digest, offsets = hashlib.sha256(), array("q", [0])

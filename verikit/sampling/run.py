@@ -57,7 +57,10 @@ class SampleFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         journal = path.with_name(path.name + JOURNAL)
         if path.exists() and path.stat().st_size and not journal.exists() and not restart:
-            raise UsageError(f"{path} is there, and not from a run of this command", hint="--restart, or another --out")
+            raise UsageError(
+                f"{path} exists, and was not written by this command",
+                hint="overwrite it with --restart, or choose another --out",
+            )
         with ExitStack() as stack:
             self._journal: IO[bytes] = stack.enter_context(open(journal, "a+b"))
             self._lock()

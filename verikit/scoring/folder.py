@@ -195,7 +195,7 @@ class Folder:
         if names and not mend:
             files = ", ".join(str(self.path / name) for name in names)
             raise UsageError(
-                f"{files}: not as the run wrote it, by its checksum",
+                f"{files}: changed since the run wrote it (checksum mismatch)",
                 hint="pass --restart to start over, or choose another folder with -o",
             )
         if held and held[-1].blocks and bad(held[-1]):

@@ -230,7 +230,9 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
     same = CONFIG in damaged and read_commits(folder.path)[0][-1].others[CONFIG] == crc32(folder.encode_json(config))
     commit = folder.recover(mend=True)
     if folder.damage and config["input"] is None:
-        raise UsageError(f"{folder.path} is mended by reading the input twice, which stdin can't be", hint="--restart")
+        raise UsageError(
+            f"to repair {folder.path}, the input is read twice, but stdin can be read only once", hint="--restart"
+        )
     return commit if same else _under_plan(folder, config, commit, warn)
 
 
@@ -279,7 +281,7 @@ def _check_read_once(retry_errors: bool, by_key: Sequence[str]) -> None:
     """
     rereading = ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key)
     if rereading:
-        raise UsageError(f"{rereading[0]} reads the input twice, which stdin can't be", hint="give a file")
+        raise UsageError(f"{rereading[0]} reads the input twice, but stdin can be read only once", hint="pass a file")
 
 
 def _retry(

@@ -228,7 +228,7 @@ def texts_of(value: object, key: str) -> list[str]:
         return list(dict.fromkeys(text for item in value for text in texts_of(item, key)))
     if isinstance(value, Mapping):
         inner = next(iter(value), "NAME")
-        raise UsageError(f"{key!r} is an object, which no slice can have", hint=f"--by-key {key}.{inner}")
+        raise UsageError(f"{key!r} is an object, not a single value", hint=f"--by-key {key}.{inner}")
     return [value if isinstance(value, str) else json.dumps(value)]
 
 

@@ -155,5 +155,5 @@ def verify(run: Path) -> None:
     """
     if names := changed(run):
         files = ", ".join(str(run / name) for name in names)
-        hint = "the command that made a score run scores what is damaged again; other runs: --restart, or a copy"
-        raise UsageError(f"{files}: not as the run wrote it, by its checksum", hint=hint)
+        hint = "rerun a score run to rescore damaged rows. For other runs use --restart, or restore a copy"
+        raise UsageError(f"{files}: changed since the run wrote it (checksum mismatch)", hint=hint)

@@ -140,7 +140,7 @@ def detectable_difference(variance: float, n: float, *, power: float = POWER, le
         UsageError: No questions, or a fraction outside (0, 1).
     """
     if n <= 0:
-        raise UsageError(f"{n} questions show nothing")
+        raise UsageError(f"n must be at least 1, got {n}")
     return _both_tails(power, level) * math.sqrt(variance / n)
 
 

@@ -43,7 +43,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     """
     check_k(n, k)
     if not 0 <= c <= n:
-        raise UsageError(f"{c} of {n} candidates can't be right")
+        raise UsageError(f"c must be between 0 and n = {n}, got {c}")
     # C(n-c, k) / C(n, k) is symmetric in c and k, so the shorter product is used.
     few, many = sorted((c, k))
     return 1.0 - math.prod(1 - many / (n - i) for i in range(few)) if n - c >= k else 1.0

@@ -92,7 +92,7 @@ class Citations(TextVerifier):
         if min(self.min_words, self.min_piece, self.max_chars) < 1:
             raise UsageError("citations needs min_words, min_piece and max_chars of at least 1")
         if min(self.min_references, self.min_quotes, self.min_citations) < 0:
-            raise UsageError("the least numbers of citations are at least 0")
+            raise UsageError("min_references, min_quotes and min_citations must be at least 0")
 
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""

@@ -70,7 +70,7 @@ class JsonMatch(TextVerifier):
         check_choice("reward", self.reward, ("all", "fraction"))
         check_choice("several", self.several, get_args(SeveralDocuments))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
-            raise UsageError("tolerances are at least 0, and rel_tol is below 1")
+            raise UsageError("tolerances must be at least 0, and rel_tol below 1")
         if self.max_chars < 1:
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
         if not isinstance(self.unordered, bool):

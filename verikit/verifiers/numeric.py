@@ -46,7 +46,7 @@ class Numeric(TextVerifier):
         super().__post_init__()
         check_choice("extract", self.extract, get_args(AnswerIn))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
-            raise UsageError("tolerances are at least 0, and rel_tol is below 1")
+            raise UsageError("tolerances must be at least 0, and rel_tol below 1")
 
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""

@@ -117,7 +117,7 @@ def _outputs(told: Any) -> list[str] | None:
     if told is None:
         return None
     if not isinstance(told, list) or not all(isinstance(output, str) for output in told):
-        raise WorkspaceError("outputs is a list of paths and patterns")
+        raise WorkspaceError("outputs must be a list of paths and patterns")
     return told
 
 

@@ -69,7 +69,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
     if file.suffix != ".gguf":
         return path, {}
     if not file.is_file():
-        raise SpecError(f"can't load hf:{path}: there is no such file")
+        raise SpecError(f"can't load hf:{path}: the file does not exist")
     if find_spec("gguf") is None or find_spec("accelerate") is None:
         raise MissingExtra(f"hf:{path}", "gguf")
     # It uses tqdm directly, so transformers' setting for progress bars has no effect.

@@ -25,7 +25,7 @@ def _patterns(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]
     if patterns is None:
         return None
     if not all(isinstance(one, str) and one for one in patterns):
-        raise UsageError(f"{option} is a list of paths and patterns")
+        raise UsageError(f"{option} must be a list of paths and patterns")
     return tuple(patterns)
 
 

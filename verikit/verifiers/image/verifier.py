@@ -70,7 +70,7 @@ class Image(WorkspaceVerifier):
         for option in ("size", "least_size"):
             value = getattr(self, option)
             if value and (isinstance(value, str) or len(value) != 2):
-                raise UsageError(f"{option} is a width and a height")
+                raise UsageError(f"{option} must be a width and a height")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Decode the picture in the sandbox and run the checks."""
