@@ -41,6 +41,19 @@ def test_the_last_line_names_the_next_step_when_a_gate_fails_too(rows, tmp_path)
     assert last("verify", out, code=1).startswith("next: restore")
 
 
+def test_a_run_whose_replies_came_from_the_cache_is_told_how_to_get_new_ones(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "cache.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mute.py").write_text(
+        "from verikit.engines import Engine, Generation, Output\n\n\n"
+        "class Mute(Engine):\n    name = 'mute'\n\n    def generate(self, requests):\n"
+        "        return [Generation((Output('nothing'),), usage={'calls': 1}) for request in requests]\n"
+    )
+    judge = ("score", rows, "-v", "judge('mute.py:Mute', probe=0)", "-o", tmp_path / "x")
+    assert last(*judge, code=3).endswith("with --restart")
+    assert last(*judge, "--restart", code=3).endswith("with --restart, after `verikit cache clear` for new replies")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -36,6 +36,7 @@ class Table(BaseModel):
         ({"entry": {"modl": "x"}}, "unknown key 'entry.modl' (did you mean model?)"),
         ({"entries": [{}, {"modl": "x"}]}, "unknown key 'entries.1.modl' (did you mean model?)"),
         ({"form": {"fnd": "x"}}, "unknown key 'form.fnd' (did you mean find?)"),
+        ({"find": "x"}, "unknown key 'find' (it belongs in the table [form])"),
         ({"other": 1}, "unknown key 'other'"),
         (
             {"steps": "x", "step": 1},

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,6 +107,22 @@ def test_a_file_that_is_no_model_is_told_in_a_line(file, tmp_path, content):
         path.write_bytes(file.read_bytes()[:-5000] if content == "cut" else content)
     with pytest.raises(SpecError, match="can't load hf:"):
         load_engine(f"hf:{path}")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("modle", "did you mean model?"), ("gpt2", "taken as a name on the Hugging Face Hub")]
+)
+def test_a_folder_that_is_missing_is_told_with_the_nearest_one(tmp_path, monkeypatch, name, hint):
+    class Missing:
+        def from_pretrained(self, source):
+            raise OSError("no connection")
+
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(load, "import_transformers", lambda what, extra: SimpleNamespace(AutoTokenizer=Missing()))
+    with pytest.raises(SpecError, match="no connection") as caught:
+        load.load_causal(name, "float32")
+    assert hint in caught.value.hint
 
 
 def test_loading_writes_nothing_to_the_terminal(file):

@@ -187,7 +187,8 @@ def score(
     code = gate_code([scored, *map(floor_gate, checks)], junit, "score", code)
     quiet = quiet or as_json or out == "-"
     if total and lost == total:
-        next_note("remove the reason above and run the command again with --restart", quiet=quiet)
+        cached = ", after `verikit cache clear` for new replies" if summary.get("usage", {}).get("cached") else ""
+        next_note(f"remove the reason above and run the command again with --restart{cached}", quiet=quiet)
     else:
         next_step("verikit", "report", folder, "--html", page, quiet=quiet)
     return code

@@ -32,7 +32,7 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
         for problem in error.errors():
             key = prefix + ".".join(map(str, problem["loc"]))
             if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                hint = nearest(str(problem["loc"][-1]), _keys(kind, problem["loc"][:-1]))
+                hint = _hint(kind, problem["loc"])
                 problems.append(with_hint(f"unknown key {key!r}", hint))
             elif problem["type"] in ("model_type", "dataclass_type", "dict_type"):
                 problems.append(f"{key.rstrip('.') or 'the top level'} must be a table with keys")
@@ -48,6 +48,17 @@ def _got(problem: Mapping[str, Any]) -> str:
     value = problem["input"]
     shown = problem["msg"].startswith("Input should be") and isinstance(value, (str, int, float, bool))
     return f", got {repr(value)[:80]}" if shown else ""
+
+
+def _hint(kind: Any, loc: Sequence[int | str]) -> str:
+    """Where an unknown key belongs: in a table next to it that has it, otherwise the nearest known key."""
+    known, key = _keys(kind, loc[:-1]), str(loc[-1])
+    if len(loc) == 1:
+        hints = get_type_hints(kind)
+        tables = [name for name in known if isinstance(hints[name], type) and key in get_type_hints(hints[name])]
+        if tables:
+            return f"it belongs in the table [{tables[0]}]"
+    return nearest(key, known)
 
 
 def _keys(kind: Any, loc: Sequence[int | str]) -> list[str]:

@@ -118,9 +118,9 @@ def _decoded(stream: io.BufferedReader, name: str) -> Stream:
     for mark, (what, hint) in _OTHER.items():
         if start.startswith(mark):
             raise SchemaError(f"the file is {what}", file=name, hint=hint)
-    what = _NO_ROWS.get(os.path.splitext(_unpacked(name))[1].lower())
-    if what and not _starts_with(source, b"{["):
-        raise SchemaError(f"the file is {what}, which verikit does not read", file=name, hint=_WRITTEN)
+    form = _NO_ROWS.get(os.path.splitext(_unpacked(name))[1].lower(), "")
+    if form and not _starts_with(source, b"{["):
+        raise SchemaError(f"the file is {form}, which verikit does not read", file=name, hint=_WRITTEN)
     return source
 
 

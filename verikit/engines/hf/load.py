@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from struct import error as StructError
 from typing import Any
 
 from verikit.errors import MissingExtra, SpecError
+from verikit.platform.folders import nearest_path
 
 LOUD = ("torchao", "torch.utils._pytree")
 """Loggers that report kernels and classes at import, which are irrelevant to users."""
@@ -52,7 +54,9 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
         model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options, **plain)
     # A truncated file or one of another format raises various errors in the GGUF reader.
     except (OSError, ValueError, LookupError, NotImplementedError, StructError) as error:
-        raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
+        told = f"can't load hf:{path}: {' '.join(str(error).split())[:300]}"
+        hub = "the path does not exist, so it was taken as a name on the Hugging Face Hub"
+        raise SpecError(told, hint="" if os.path.exists(path) else nearest_path(path, hub)) from None
     if options:
         model.hf_quantizer = None  # the weights are unpacked now; with a quantizer, transformers does not save them
     return model, tokenizer
