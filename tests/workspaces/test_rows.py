@@ -17,6 +17,7 @@ from verikit.serve.protocols import _native
 from verikit.workspaces.atif import conversation
 from verikit.workspaces.harbor import placed_files, trial_workspace
 from verikit.workspaces.manifest import FileEntry, Manifest
+from verikit.workspaces.row import TaskWorkspace
 
 
 def tree(folder, files):
@@ -242,3 +243,14 @@ def test_a_file_copied_to_the_working_directory_lies_in_it(target):
     manifest = Manifest([FileEntry("in.csv", size=3)])
     places, unknown = placed_files(manifest, f"WORKDIR /app\nCOPY in.csv {target}\n")
     assert (places, unknown) == ({"app/in.csv": "in.csv"}, "")
+
+
+def test_a_missing_folder_is_unscored_with_its_name_and_an_empty_one_is_zero(tmp_path):
+    (tmp_path / "outputs/empty").mkdir(parents=True)
+    check = verikit.load("files(exist=['a'])")
+    gone, empty = (
+        check.score([Sample("p", "x", workspace=TaskWorkspace({"after": f"outputs/{id}"}, str(tmp_path)))])[0]
+        for id in ("gone", "empty")
+    )
+    assert (gone.value, empty.value) == (None, 0.0)
+    assert "outputs/gone can't be collected: No such file or directory (paths start at the folder" in gone.reason

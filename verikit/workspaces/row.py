@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import errno
 import os
 import stat
 from base64 import b64decode
@@ -24,6 +25,7 @@ from verikit.workspaces.workspace import Links, Workspace
 
 KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by", "task")
 """Keys of a row's `workspace`. `trial` replaces all of them except `task`."""
+_MISSING = "paths start at the folder of the row's file. Use an empty folder if no files were left"
 
 
 class TaskWorkspace:
@@ -160,7 +162,8 @@ def _is_folder(root: str, within: tuple[str, ...]) -> bool:
         found = open_within(root, within)
     except OSError as error:
         name = shown("/".join((root, *within)))
-        raise WorkspaceError(f"{name} can't be collected: {error.strerror}", kind="missing") from None
+        hint = _MISSING if error.errno == errno.ENOENT else ""
+        raise WorkspaceError(f"{name} can't be collected: {error.strerror}", hint=hint, kind="missing") from None
     try:
         return stat.S_ISDIR(os.fstat(found).st_mode)
     finally:
