@@ -255,8 +255,8 @@ def _texts(value: Any) -> list[str]:
 
 def _filled(action: Any, values: list[tuple[str, Any]]) -> Iterator[list[str]]:
     """Actions of several fields, filled from mappings of the state that have the fields' names."""
-    fields = {name: one for name, one in action.model_fields.items() if name != "metadata"}
-    required = {name for name, one in fields.items() if one.is_required()}
+    fields = _own_fields(action)
+    required = {*_required(fields)}
     for path, value in values if len(fields) > 1 else []:
         found = _named(fields, value) if isinstance(value, Mapping) else {}
         text = json.dumps(found, default=str)
@@ -279,10 +279,19 @@ def _meant(names: Mapping[str, Any], name: str) -> Any:
 
 def action_of(kind: Any, reply: str) -> Any:
     """The action of a reply: its JSON object, or the reply as text. None if the server refuses it."""
-    fields = {name: one for name, one in kind.model_fields.items() if name != "metadata"}
+    fields = _own_fields(kind)
     told = _object(reply)
     made = _made(kind, told) if told and set(told) <= set(fields) else None
     return made if made is not None else _made(kind, dict.fromkeys(_text_fields(fields), reply))
+
+
+def _own_fields(kind: Any) -> dict[str, Any]:
+    """The fields of a class of actions, without that of the framework."""
+    return {name: one for name, one in kind.model_fields.items() if name != "metadata"}
+
+
+def _required(fields: Mapping[str, Any]) -> list[str]:
+    return [name for name, one in fields.items() if one.is_required()]
 
 
 def _made(kind: Any, fields: dict[str, Any]) -> Any:
@@ -295,7 +304,7 @@ def _made(kind: Any, fields: dict[str, Any]) -> Any:
 def _text_fields(fields: Mapping[str, Any]) -> list[str]:
     """The required fields, which must be texts; if there are none, all texts."""
     texts = [name for name, one in fields.items() if _is_text(one.annotation)]
-    required = [name for name, one in fields.items() if one.is_required()]
+    required = _required(fields)
     choice = next((name for name in required if name not in texts), "")
     if choice:
         raise NotImplementedError(f"an action of text: a fixed choice of {choice} may be right by chance")

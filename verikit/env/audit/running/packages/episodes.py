@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from verikit.env.audit.running.box import Files, RunSurroundings
@@ -45,13 +46,12 @@ class EpisodeRehearsal(PackageRehearsal):
     def _best_forms(self) -> list[str]:
         forms = [list(state_forms(row)) for row in self.rows]
         rewards = self.rewards_of([[reply for _, reply in one] for one in forms])
-        rewards += [[]] * (len(forms) - len(rewards))
-        graded = [_graded(*pair) for pair in zip(forms, rewards, strict=False)]
+        graded = [_graded(*pair) for pair in zip_longest(forms, rewards[: len(forms)])]
         self._known = [{path for path, _ in row} for row in graded]
         self.full = max([1.0, *(one for row in graded for one in row.values())])
         solving = [[form for form, one in row.items() if one >= self.full * (1 - 1e-3)] for row in graded]
         self.path = _usual_path(solving)
-        best = [next((reply for path, reply in row if path == self.path), "") for row in solving]
+        best = [dict(reversed(row)).get(self.path, "") for row in solving]
         self.rows = [{**row, "answer": one} for row, one in zip(self.rows, best, strict=True)]
         return best
 
