@@ -1,6 +1,5 @@
 """Readers run in a child that knows no expected value, and whose observation is hostile data."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,7 @@ from tests.artifacts.books import cells, left, sales
 from verikit.artifacts import box, slowness
 from verikit.artifacts.box import observe
 from verikit.errors import AgentFault, WorkspaceError
-from verikit.sandbox import RunLimits, budget
+from verikit.sandbox import RunLimits
 from verikit.verifiers.xlsx.observed import READER
 
 pytest.importorskip("openpyxl")
@@ -106,18 +105,6 @@ def test_a_file_that_takes_its_reader_to_a_limit_is_the_agents_fault(program, li
     monkeypatch.setattr(box, "is_slow", lambda: False)
     with pytest.raises(AgentFault, match=f"reading the file takes more than {limit}"):
         observe(SMALL, [sales()], REQUEST, program=program)
-
-
-@pytest.mark.parametrize(("ceiling_s", "told"), [(1.0, True), (60.0, False)])
-def test_a_ceiling_ends_a_reader_and_is_told_from_its_own_limit(ceiling_s, told, monkeypatch):
-    monkeypatch.setattr(box, "is_slow", lambda: False)
-    budget.set_ceiling(ceiling_s)
-    try:
-        with pytest.raises(AgentFault, match="reading the file takes more than 1 s of CPU time"):
-            observe(READER if told else SMALL, [sales()], REQUEST, program=SPINS)
-        assert budget.cut_short() is told
-    finally:
-        budget.set_ceiling(math.inf)
 
 
 def test_a_slow_machine_a_crash_and_files_of_our_own_are_not_the_agents_fault(monkeypatch):

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verikit import Score, verifier
-from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.shape import record
 from verikit.base import TextVerifier
 from verikit.sandbox import RunLimits, RunResult
 from verikit.sandbox.budget import Budget, row_seconds
-from verikit.workspaces.grading import WorkspaceVerifier
 
 
 @verifier
@@ -69,27 +66,3 @@ class Declared(TextVerifier):
 
 
 declared = Declared()
-
-READER = BoxReader("verikit.artifacts.readers.container", {}, "office", record({}), kind="docx")
-SPINS = """
-import time
-
-def read(blobs, request):
-    while time.process_time() < float(blobs[0]):
-        pass
-    return {}
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class Spinning(WorkspaceVerifier):
-    """1.0 once the file was read, which takes as many CPU seconds as it says."""
-
-    name = "spinning"
-
-    def check(self, workspace, sample):
-        observe(READER, [workspace.one("seconds").data()], {}, program=SPINS)
-        return Score(1.0)
-
-
-spinning = Spinning()

@@ -15,7 +15,6 @@ from verikit.artifacts.shape import Observed
 from verikit.artifacts.slowness import is_slow
 from verikit.errors import AgentFault, MissingExtra, SandboxError, WorkspaceError
 from verikit.sandbox import ISOLATION, RunLimits, RunResult, default_sandbox, records
-from verikit.sandbox.budget import limited, note_cut_short
 from verikit.sandbox.guest import source
 
 LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
@@ -78,18 +77,15 @@ def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any
         SandboxError: The sandbox failed.
     """
     reader.check_packages()
-    limits = limited(reader.limits)
-    result = _run(program or f"from {reader.module} import read", blobs, request, limits, reader.preload)
-    if result.error == records.OUT_OF_CPU and limits != reader.limits:
-        note_cut_short()
+    result = _run(program or f"from {reader.module} import read", blobs, request, reader.limits, reader.preload)
     if result.status != "ok":
-        raise _died(reader, limits, blobs, result)
+        raise _died(reader, blobs, result)
     try:
         if isinstance(result.value, dict) and isinstance(refusal := result.value.get("refused"), str):
             raise AgentFault(refusal[:300])
         return reader.shape(result.value)
     except ValueError as problem:
-        raise _died(reader, limits, blobs, RunResult("no_result", error=None, stderr=str(problem))) from None
+        raise _died(reader, blobs, RunResult("no_result", error=None, stderr=str(problem))) from None
 
 
 def _run(
@@ -116,18 +112,18 @@ def unpack(sizes, request):
 """
 
 
-def _died(
-    reader: BoxReader, limits: RunLimits, blobs: Sequence[bytes], result: RunResult
-) -> AgentFault | WorkspaceError:
+def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
     """Who caused a reader's crash: the file, if it took the reader to a limit, or if a second reader rejects it.
 
     The second reader needs no package.
     """
-    if reader.kind and (limit := _limit_met(limits, result)):
+    if reader.kind and (limit := _limit_met(reader.limits, result)):
         return AgentFault(f"reading the file takes more than {limit}")
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():
-        second = _run(f"from {_SECOND} import read", [blob], {"kind": reader.kind}, limits, f"import {_SECOND}\n")
+        second = _run(
+            f"from {_SECOND} import read", [blob], {"kind": reader.kind}, reader.limits, f"import {_SECOND}\n"
+        )
         if second.status == "ok" and isinstance(second.value, dict):
             refused = second.value.get("refused")
             if isinstance(refused, str):

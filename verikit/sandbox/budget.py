@@ -24,18 +24,6 @@ def set_ceiling(seconds: float) -> None:
     _ceiling_s, _cut_short = seconds, False
 
 
-def limited(limits: RunLimits) -> RunLimits:
-    """The limits of a run that is all of a row, within the ceiling."""
-    cpu_s = limits.wall_s if limits.cpu_s is None else limits.cpu_s
-    return replace(limits, cpu_s=_ceiling_s) if _ceiling_s < cpu_s else limits
-
-
-def note_cut_short() -> None:
-    """Record that the ceiling ended a row."""
-    global _cut_short
-    _cut_short = True
-
-
 def cut_short() -> bool:
     """Whether, since it was set, the ceiling ended a row that its own options might have allowed to continue."""
     return _cut_short
@@ -101,9 +89,10 @@ class Budget:
 
     def spend(self, seconds: float) -> None:
         """Subtract seconds that were used otherwise."""
+        global _cut_short
         self._left -= seconds
         if self.is_spent and self._seconds >= _ceiling_s:
-            note_cut_short()
+            _cut_short = True
 
     def late(self) -> RunResult:
         """The result of a run that the budget does not allow."""

@@ -22,7 +22,6 @@ from verikit.platform.system import processors
 from verikit.sandbox import budget
 from verikit.scoring.rows import encode, to_row
 from verikit.types import Score
-from verikit.workspaces.grading import WorkspaceVerifier
 
 HEAD = struct.Struct("!I")
 ROWS_PER_DEADLINE = 5
@@ -43,15 +42,8 @@ def fit(verifier: Verifier, deadline_s: float) -> int:
     the server gives up on it, which would leave it unscored.
     """
     budget.set_ceiling(deadline_s / ROWS_PER_DEADLINE)
-    if rows_at_once(verifier) == 1:
-        return 1
     slowest = sum(part.slowest_s for part in walk(verifier))
     return max(1, int(deadline_s / 4 / slowest) * processors()) if slowest else 0
-
-
-def rows_at_once(verifier: Verifier) -> int:
-    """How many rows of a batch one process scores in parallel. Files of workspaces are read one after the other."""
-    return 1 if any(isinstance(part, WorkspaceVerifier) for part in walk(verifier)) else processors()
 
 
 def main(spec: str, deadline_s: float) -> None:
@@ -73,7 +65,6 @@ def main(spec: str, deadline_s: float) -> None:
         reply(json.dumps({"error": str(error), "hint": error.hint}).encode())
         return
     ready = {"name": verifier.name, "batch": verifier.batch, "most": fit(verifier, deadline_s)}
-    ready["at_once"] = rows_at_once(verifier)
     reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
         batch, traces, row_s = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server

@@ -50,15 +50,9 @@ class Overrun(HelperError):
 
 
 class Ticket:
-    """The samples of one request and their scores, as JSON lines, as they arrive.
+    """The samples of one request and their scores, as JSON lines, as they arrive."""
 
-    Args:
-        samples: The samples. Those that are scores already need no scoring.
-        deadline_s: Seconds a request may take.
-        at_once: Rows that all processes score in parallel.
-    """
-
-    def __init__(self, samples: Sequence[Sample | Score], deadline_s: float, at_once: int) -> None:
+    def __init__(self, samples: Sequence[Sample | Score], deadline_s: float) -> None:
         loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = loop.create_future()
         """Set when every row is there."""
@@ -67,7 +61,7 @@ class Ticket:
         self._missing = self.rows.count(None)
         self.first_tries: dict[int, bytes] = {}
         """Scores of rows that had their part of the time, and may yet be given more."""
-        part = deadline_s / 4 * at_once / max(1, self._missing)
+        part = deadline_s / 4 * processors() / max(1, self._missing)
         self.row_s: float = min(deadline_s / ROWS_PER_DEADLINE, max(LEAST_ROW_S, part))
         """Maximum seconds for a row's programs on the first try."""
         self.trace: dict[str, str] = tracing.carrier()
@@ -141,7 +135,6 @@ class Queue:
         """Samples that may get more time. They go last."""
         self._idle: deque[asyncio.Future[None]] = deque()
         self._drivers: list[asyncio.Task[None]] = []
-        self._at_once = processors()
         self._cost = 0.0
         """Running average of seconds per sample."""
 
@@ -166,7 +159,6 @@ class Queue:
         self.max_batch = max(self.max_batch, first.batch)
         if first.most:
             self.max_batch = min(self.max_batch, first.most)
-        self._at_once = min(processors(), first.at_once * self.size)
         others = await asyncio.gather(*(Worker.start(self.spec, self.deadline_s) for _ in range(self.size - 1)))
         self.workers = [first, *others]
         self._drivers = [asyncio.create_task(self._drive(worker)) for worker in self.workers]
@@ -190,7 +182,7 @@ class Queue:
             seconds = self.waiting * self._cost / max(1, len(self.workers))
             raise Full(self.waiting, max(1, round(min(seconds, self.deadline_s))))
         pickled = [pickle.dumps(sample) if isinstance(sample, Sample) else None for sample in samples]
-        ticket = Ticket(samples, self.deadline_s, self._at_once)
+        ticket = Ticket(samples, self.deadline_s)
         self._items.extend(_Item(ticket, index, sample) for index, sample in enumerate(pickled) if sample is not None)
         self._wake()
         return ticket

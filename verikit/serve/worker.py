@@ -29,8 +29,6 @@ class Worker:
         """Samples per call that the verifier prefers."""
         self.most = 0
         """Samples that are scored in a quarter of a request's time, however slow; 0: not known."""
-        self.at_once = 1
-        """Rows that are scored in parallel."""
 
     @classmethod
     async def start(cls, spec: str, deadline_s: float) -> Self:
@@ -60,7 +58,7 @@ class Worker:
         if "error" in ready:
             await worker.stop()
             raise UsageError(ready["error"], hint=ready["hint"])
-        worker.batch, worker.most, worker.at_once = ready["batch"], ready["most"], ready["at_once"]
+        worker.batch, worker.most = ready["batch"], ready["most"]
         return worker
 
     async def score(

@@ -179,7 +179,9 @@ def _differs(workspace: Workspace, target: str, root: str) -> str:
 
     The files of a Harbor trial have the paths of its image, without the first slash.
     """
-    patterns = {placed(target, "", root).lstrip("/"), normal(target).lstrip("/")}
+    patterns = {placed(target, "", root).lstrip("/")}
+    if target.startswith("/"):
+        patterns.add(normal(target).lstrip("/"))
     try:
         found = workspace.compared(lambda path: any(_same(pattern, path, below=False) for pattern in patterns))
     except (AgentFault, WorkspaceError):
