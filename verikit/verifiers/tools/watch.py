@@ -179,7 +179,7 @@ def _differs(workspace: Workspace, target: str, root: str) -> str:
 
     The files of a Harbor trial have the paths of its image, without the first slash.
     """
-    patterns = {placed(target, "", root).lstrip("/")}
+    patterns = {placed(target, "", root)}
     if target.startswith("/"):
         patterns.add(normal(target).lstrip("/"))
     try:
