@@ -73,3 +73,11 @@ def test_the_files_before_and_after_show_an_edit_for_every_form_of_the_rule(rule
     for before, value in (("1", 0.0), ("2", 1.0)):
         files = Workspace({"tests/a.py": "2"}, {"tests/a.py": before})
         assert score(never, bash("ls"), workspace=files).value == value
+
+
+@pytest.mark.parametrize("rule", ["../tests", "../tests/**", "src/../../tests"])
+def test_a_rule_for_a_folder_beside_the_workspace_is_not_one_for_the_same_name_inside(rule):
+    files = Workspace({"tests/a.py": "2"}, {"tests/a.py": "1"})
+    never = verikit.trajectory("none", never_writes=[rule])
+    assert score(never, bash("ls"), workspace=files).value == 1.0
+    assert score(never, bash("touch /tests/a.py"), workspace=files).value == 0.0
