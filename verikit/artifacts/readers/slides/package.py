@@ -1,8 +1,12 @@
-"""The parts of a deck, the links between them, and the formats of its pictures. External links are not followed."""
+"""The parts of a deck or workbook, the links between them, and the formats of its pictures.
+
+External links are not followed.
+"""
 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -21,6 +25,7 @@ _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}
 _STRICT = {
     b"http://purl.oclc.org/ooxml/drawingml/": b"http://schemas.openxmlformats.org/drawingml/2006/",
     b"http://purl.oclc.org/ooxml/presentationml/": b"http://schemas.openxmlformats.org/presentationml/2006/",
+    b"http://purl.oclc.org/ooxml/spreadsheetml/": b"http://schemas.openxmlformats.org/spreadsheetml/2006/",
     b"http://purl.oclc.org/ooxml/officeDocument/": b"http://schemas.openxmlformats.org/officeDocument/2006/",
 }
 _ON = ("1", "true", "on")
@@ -53,11 +58,16 @@ class Picture:
 
 
 class Package:
-    """The parts of a deck by their case-insensitive names."""
+    """The parts of an office file by their case-insensitive names.
 
-    def __init__(self, blob: bytes) -> None:
-        self._parts = {name.lower(): content for name, content in container.parts(blob, "pptx").items()}
-        self._media = {name.lower(): content for name, content in container.media(blob).items()}
+    Args:
+        parts: Its XML parts by name.
+        media: The first bytes of its other parts.
+    """
+
+    def __init__(self, parts: Mapping[str, bytes], media: Mapping[str, bytes]) -> None:
+        self._parts = {name.lower(): content for name, content in parts.items()}
+        self._media = {name.lower(): content for name, content in media.items()}
         self._trees: dict[str, Element] = {}
         self._relations: dict[str, dict[str, Relation]] = {}
         self._weights: dict[int, int] = {}
@@ -84,6 +94,10 @@ class Package:
                 raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
             self._check(self._trees[name])
         return self._trees[name]
+
+    def content(self, name: str) -> bytes:
+        """A part's bytes; empty if the part doesn't exist."""
+        return self._parts.get(name, b"")
 
     def _check(self, tree: Element) -> None:
         """Look for elements that would be work each time they are inherited, and count all of them."""

@@ -1,0 +1,81 @@
+"""Why cells of a workbook can't be seen: hidden sheets, rows and columns, and faint characters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verikit.artifacts.readers.reach import OpenWorkbook
+from verikit.artifacts.readers.references import column_number
+
+
+def hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
+    """Why the cell can't be seen; empty if it can be."""
+    sheet = book.sheets[title]
+    if sheet.sheet_state != "visible":
+        return f"the sheet is {sheet.sheet_state}"
+    if row_hidden(sheet, row):
+        return "the row is hidden"
+    if column_hidden(sheet, column):
+        return "the column is hidden"
+    return "" if cell is None else _faint(cell)
+
+
+def row_hidden(sheet: Any, row: int) -> bool:
+    """Whether a row is hidden or has almost no height."""
+    rows = sheet.row_dimensions
+    if row not in rows:
+        return bool(sheet.sheet_format.zeroHeight)
+    return bool(rows[row].hidden) or (rows[row].height is not None and rows[row].height < 2)
+
+
+def column_hidden(sheet: Any, column: int) -> bool:
+    """Whether a column is hidden or has almost no width."""
+    for name, dimension in sheet.column_dimensions.items():
+        low = dimension.min or column_number(name)
+        high = dimension.max or low
+        if low <= column <= high:
+            return bool(dimension.hidden) or (dimension.customWidth and dimension.width < 0.3)
+    return False
+
+
+def _faint(cell: Any) -> str:
+    """Why the characters of a cell are invisible on its background; empty if they are visible."""
+    font, fill = cell.font, cell.fill
+    if font is not None and font.sz is not None and font.sz < 4:
+        return f"the font has {font.sz:g} points"
+    ground = _rgb(fill.fgColor, (255, 255, 255)) if fill is not None and fill.patternType == "solid" else (255,) * 3
+    ink = _rgb(font.color, (0, 0, 0)) if font is not None and font.color is not None else (0, 0, 0)
+    if ink is None or ground is None:
+        return ""
+    far = max(abs(one - other) for one, other in zip(ink, ground, strict=True))
+    return "the characters have the colour of the ground" if far < 40 else ""
+
+
+_THEME = ((255, 255, 255), (0, 0, 0), (238, 236, 225), (31, 73, 125), (79, 129, 189), (192, 80, 77), (155, 187, 89),
+          (128, 100, 162), (75, 172, 198), (247, 150, 70))  # fmt: skip
+
+
+def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Red, green and blue; None if unknown."""
+    if colour is None:
+        return default
+    if colour.type == "rgb" and isinstance(colour.rgb, str) and len(colour.rgb) in (6, 8):
+        digits = colour.rgb[-6:]
+        return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
+    if colour.type == "theme" and 0 <= colour.theme < len(_THEME):
+        tint = colour.tint or 0.0
+        return tuple(
+            int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme]
+        )
+    if colour.type == "indexed":
+        return _indexed(colour.indexed, default)
+    return default
+
+
+def _indexed(index: int, default: tuple[int, ...]) -> tuple[int, ...]:
+    from openpyxl.styles.colors import COLOR_INDEX
+
+    if index in (64, 65) or not 0 <= index < len(COLOR_INDEX):
+        return default
+    digits = COLOR_INDEX[index][-6:]
+    return tuple(int(digits[at : at + 2], 16) for at in (0, 2, 4))

@@ -1,0 +1,169 @@
+"""The parts of a workbook next to its cells: which sheet shows which drawings and pivot tables."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+from verikit.artifacts.readers import container
+from verikit.artifacts.readers.reach import OpenWorkbook, WrittenFormula
+from verikit.artifacts.readers.references import pieces
+from verikit.artifacts.readers.slides.package import MC, Element, Package, R
+
+S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
+_END = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
+_BESIDE_CELLS = ("drawing", "pivotTable")
+"""Relationships of sheets that openpyxl need not read."""
+_MICROSOFT = "http://schemas.microsoft.com/office/drawing/"
+_UNDERSTOOD = {
+    f"{_MICROSOFT}{year}".encode()
+    for year in ("2007/8/2/chart", "2010/main", "2012/chart", "2014/main", "2015/06/chart", "2017/03/chart")
+}
+"""Extensions that programs with ordinary charts read."""
+
+
+@dataclass(frozen=True)
+class SheetPart:
+    """A sheet of cells or of one chart."""
+
+    title: str
+    state: str
+    part: str
+    is_chart: bool
+
+
+def cells_only(parts: Mapping[str, bytes], blob: bytes) -> bytes:
+    """The workbook without its drawings and pivot tables, which `openpyxl` would parse for each sheet, or fail on."""
+    related = [name for name in parts if "/_rels/" in name and "sheets/" in name.lower()]
+    if not any(kind.encode() in parts[name] for name in related for kind in _BESIDE_CELLS):
+        return blob
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, _without(name, content) if name in (*related, "xl/workbook.xml") else content)
+    return out.getvalue()
+
+
+def _without(name: str, content: bytes) -> bytes:
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as problem:
+        raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+    for child in list(root):
+        kind = child.get("Type", "").rpartition("/")[2] if name.endswith(".rels") else ""
+        if kind in _BESIDE_CELLS or child.tag == f"{S}pivotCaches":
+            root.remove(child)
+    return ElementTree.tostring(root)
+
+
+def sheet_parts(package: Package) -> list[SheetPart]:
+    """The sheets of a workbook, in order.
+
+    Raises:
+        BadContainer: A part is not XML, or is too large.
+    """
+    main = package.related("", "officeDocument")
+    root, relations = package.tree(main), package.relations(main)
+    found = []
+    for sheet in root.iterfind(f"{S}sheets/{S}sheet") if root is not None else ():
+        relation = relations.get(sheet.get(f"{R}id", ""))
+        if relation is not None and relation.kind in ("worksheet", "chartsheet"):
+            state = sheet.get("state", "visible")
+            found.append(SheetPart(sheet.get("name", ""), state, relation.target, relation.kind == "chartsheet"))
+    return found
+
+
+def drawing_of(package: Package, sheet: SheetPart) -> str:
+    """The part of the drawing that a sheet shows; empty: none."""
+    drawings = {name: one.target for name, one in package.relations(sheet.part).items() if one.kind == "drawing"}
+    element = _around_cells(package, sheet.part).find(f"{S}drawing") if drawings else None
+    return drawings.get(element.get(f"{R}id", ""), "") if element is not None else ""
+
+
+def _around_cells(package: Package, name: str) -> Element:
+    """A sheet's XML without its rows, which may be many megabytes. A sheet with comments is parsed as a whole."""
+    content = package.content(name)
+    first, ends = _CELLS.search(content), list(_END.finditer(content))
+    if first and ends and not (b"<!--" in content or b"<![CDATA[" in content or content.count(b"<?") > 1):
+        try:
+            return ElementTree.fromstring(content[: first.start()] + content[ends[-1].end() :])
+        except ElementTree.ParseError:
+            pass
+    tree = package.tree(name)
+    return tree if tree is not None else Element("none")
+
+
+def children(element: Element | None, content: bytes) -> Iterator[Element]:
+    """The children of an element, with alternatives for other programs replaced by what ordinary programs show.
+
+    Args:
+        element: The element; None has no children.
+        content: The bytes of its part, for the namespaces that its prefixes have.
+    """
+    pending = list(element)[::-1] if element is not None else []
+    while pending:
+        child = pending.pop()
+        if child.tag != f"{MC}AlternateContent":
+            yield child
+            continue
+        branches = [one for one in child.iterfind(f"{MC}Choice") if _understood(one.get("Requires", ""), content)]
+        branches += child.findall(f"{MC}Fallback")
+        pending += list(branches[0])[::-1] if branches else []
+
+
+def _understood(prefixes: str, content: bytes) -> bool:
+    return bool(prefixes.split()) and all(_bound(prefix, content) for prefix in prefixes.split()[:20])
+
+
+def _bound(prefix: str, content: bytes) -> bool:
+    """Whether each declaration of a prefix has a namespace of `_UNDERSTOOD`."""
+    name = re.escape(prefix[:100].encode())
+    found = re.findall(rb"xmlns:%b\s*=\s*[\"']([^\"']*)[\"']" % name, content)
+    return bool(found) and set(found) <= _UNDERSTOOD
+
+
+def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:
+    """The areas of a reference, as the model names them, and why they can't be known.
+
+    There are no areas if the text is no reference, or refers to something outside the workbook. Names are followed.
+
+    Args:
+        book: The workbook.
+        title: The sheet of a reference without a sheet.
+        text: The reference.
+    """
+    text = text.strip().removeprefix("[0]!")  # the workbook's own names
+    named = next((piece.sheet for piece in pieces(text) if piece.kind == "name"), "")
+    sheet = book.title_of(named) or (title if title in book.sheets else book.first)
+    if sheet is None or not text:
+        return [], ""
+    formula = WrittenFormula(book, (sheet, 1, 1), "")
+    written = formula.written("=" + text)
+    if formula.problem:
+        return [], formula.problem
+    found = [book.named(area) for area in formula.areas]
+    plain = re.sub(r"[=(), ]", "", written) == "".join(found)
+    return (found, "") if plain and not formula.fault and not formula.functions else ([], "")
+
+
+def whole_table(book: OpenWorkbook, name: str) -> str:
+    """The area of a table with its headings and without its totals, as the model names it; empty: no such table."""
+    found = book.tables.get(name.casefold())
+    table: Any = found[1] if found else None
+    if found is None or not (area := areas(book, found[0], f"{_quoted(found[0])}!{table.ref}")[0]):
+        return ""
+    if not table.totalsRowCount:
+        return area[0]
+    first, _, last = area[0].partition(":")
+    column = last.rstrip("0123456789")
+    return f"{first}:{column}{int(last[len(column) :]) - table.totalsRowCount}" if last else area[0]
+
+
+def _quoted(title: str) -> str:
+    return "'" + title.replace("'", "''") + "'"

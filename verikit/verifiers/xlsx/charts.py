@@ -1,0 +1,119 @@
+"""The check of charts: their sheets, types and the ranges of their series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from verikit.artifacts.readers.references import reference
+from verikit.errors import UsageError
+from verikit.types import Score
+from verikit.verifiers.xlsx.observed import SeenChart, SeenSeries, SeenWorkbook, keys_of
+from verikit.verifiers.xlsx.verdicts import YES, no, together, undecided
+
+ChartType = Literal[
+    "area", "bar", "bubble", "column", "doughnut", "line", "pie", "radar", "scatter", "stock", "surface"
+]
+_CHART = {"sheet", "type", "categories", "series"}
+_SERIES = {"values", "type", "categories", "name"}
+_RANGES = ("values", "categories", "name")
+
+
+def check_charts(asked: Sequence[Mapping[str, Any]]) -> None:
+    """Look for errors in the option.
+
+    Raises:
+        UsageError: A chart has no series, or an unknown key, type or reference.
+    """
+    for chart in asked:
+        if not isinstance(chart, Mapping) or not set(chart) <= _CHART or not chart.get("series"):
+            raise UsageError(f"a chart has `series`, and may have {_listed(_CHART)}; got {chart!r:.80}", hint=_EXAMPLE)
+        if isinstance(chart["series"], str):
+            raise UsageError(f"the series of a chart must be a list, got {chart['series']!r:.80}", hint=_EXAMPLE)
+        for one in map(_series, [chart] * len(chart["series"]), chart["series"]):
+            if "values" not in one or not set(one) <= _SERIES:
+                raise UsageError(f"a series has `values`, and may have {_listed(_SERIES)}; got {one!r:.80}")
+            if unknown := set(_types(one)) - set(get_args(ChartType)):
+                raise UsageError(f"chart type {min(unknown)!r:.80} not found", hint=", ".join(get_args(ChartType)))
+            for name in _RANGES:
+                area = reference(one[name]) if isinstance(one.get(name), str) else None
+                if name in one and (area is None or area.open_ended):
+                    raise UsageError(f"{name} of a series must be a range, got {one[name]!r:.80}", hint="Sales!B2:B5")
+
+
+_EXAMPLE = 'chart=[{"type": "column", "series": ["Sales!D2:D5"]}]'
+
+
+def _listed(keys: set[str]) -> str:
+    return ", ".join(f"`{key}`" for key in sorted(keys - {"series", "values"}))
+
+
+def _series(chart: Mapping[str, Any], one: Any) -> dict[str, Any]:
+    """A requested series with the type and the categories that its chart gives to all."""
+    given = {name: chart[name] for name in ("type", "categories") if name in chart}
+    return {**given, **(one if isinstance(one, Mapping) else {"values": one})}
+
+
+def _types(one: Mapping[str, Any]) -> Sequence[str]:
+    found = one.get("type", ())
+    return [found] if isinstance(found, str) else found
+
+
+def charts(book: SeenWorkbook, asked: Sequence[Mapping[str, Any]]) -> Score:
+    """Whether the workbook has these charts."""
+    return together([_chart(book, one) for one in asked])
+
+
+def _chart(book: SeenWorkbook, wanted: Mapping[str, Any]) -> Score:
+    place = wanted.get("sheet", "")
+    found = [one for one in book.charts if not place or one.sheet.casefold() == place.casefold()]
+    scores = [_compared(book, one, wanted) for one in found]
+    if any(score.value == 1.0 for score in scores):
+        return YES
+    unclear = next((score for score in scores if score.value is None), None)
+    where = f" on the sheet {place!r:.60}" if place else ""
+    return unclear or (scores or [no(f"the workbook has no chart{where}")])[0]
+
+
+def _compared(book: SeenWorkbook, chart: SeenChart, wanted: Mapping[str, Any]) -> Score:
+    """Whether a chart draws these series and no others, in any order."""
+    where = f"the chart on the sheet {chart.sheet!r:.60}"
+    if chart.hidden:
+        return no(f"{where} is not shown: {chart.hidden}")
+    left = list(chart.series)
+    for one in (_series(wanted, series) for series in wanted["series"]):
+        fits = [series for series in left if _fits(book, series, one)]
+        if not fits:
+            problem = next((series.problem for series in left if series.problem and _has_type(series, one)), "")
+            if problem and len(chart.series) == len(wanted["series"]):
+                return undecided(f"{where} is not read: {problem}")
+            kinds = sorted({series.type for series in chart.series})
+            return no(f"{where} ({', '.join(kinds)}) does not draw the requested series: {_drawn(book, chart)}")
+        found = min(fits, key=lambda series: bool(series.hidden))
+        if found.hidden:
+            return no(f"{where} does not show a series: {found.hidden}")
+        left.remove(found)
+    return no(f"{where} draws more series than requested: {_drawn(book, chart)}") if left else YES
+
+
+def _drawn(book: SeenWorkbook, chart: SeenChart) -> str:
+    return f"{'; '.join(','.join(map(book.named, series.values)) or 'no range' for series in chart.series):.120}"
+
+
+def _has_type(series: SeenSeries, wanted: Mapping[str, Any]) -> bool:
+    types = _types(wanted)
+    return not types or series.type in types
+
+
+def _fits(book: SeenWorkbook, series: SeenSeries, wanted: Mapping[str, Any]) -> bool:
+    same = (_same(book, getattr(series, name), wanted[name]) for name in _RANGES if name in wanted)
+    return _has_type(series, wanted) and not series.problem and all(same)
+
+
+def _same(book: SeenWorkbook, drawn: Sequence[str], wanted: str) -> bool:
+    """Whether areas have the cells of a reference, in its order."""
+    key = book.key_of(wanted)
+    sizes = [area.size for area in map(reference, drawn) if area is not None]
+    if not key or len(sizes) != len(drawn) or sum(sizes) != reference(key).size:
+        return False
+    return [cell for area in drawn for cell in keys_of(area)] == keys_of(key)

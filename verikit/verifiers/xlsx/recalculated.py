@@ -1,0 +1,65 @@
+"""Cells of a workbook, recalculated by the engines, and why some can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from verikit.types import Score
+from verikit.verifiers.xlsx import engines
+from verikit.verifiers.xlsx.engines import Case, Found
+from verikit.verifiers.xlsx.observed import SeenWorkbook
+from verikit.verifiers.xlsx.verdicts import no, undecided
+
+
+class Recalculated:
+    """The formulas of a workbook.
+
+    Args:
+        book: The workbook.
+        same: Whether two values are the same.
+    """
+
+    def __init__(self, book: SeenWorkbook, same: engines.Same) -> None:
+        self._book, self.same = book, same
+
+    def unfit(self, name: str, keys: Sequence[str]) -> Score | None:
+        """Why formulas can't be recalculated at all; None if they can. `name` is for the reason."""
+        if self._book.problem:
+            return undecided(self._book.problem)
+        reached = self._reached(keys)
+        if fault := self._book.told_of(reached, "faults"):
+            return no(f"{name} has no value: {fault}")
+        if problem := self._book.told_of(reached, "problems"):
+            return undecided(f"{name} is not recalculated: {problem}")
+        if volatile := self._book.volatile(reached):
+            return undecided(
+                f"{name} uses {', '.join(sorted(volatile))}, whose value can differ each time the workbook is "
+                "opened, so it can't be compared"
+            )
+        return None
+
+    def runs(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
+        """Recalculate what some cells reach, and no more."""
+        reached = self._reached(keys)
+        named = {key for case in cases for key in case}
+        model = {kind: {key: value for key, value in self._book.model[kind].items() if key in reached | named}
+                 for kind in ("values", "formulas", "errors")}  # fmt: skip
+        return engines.calculate(model, keys, cases, self.same)
+
+    def found(self, name: str, keys: Sequence[str]) -> Mapping[str, Found] | Score:
+        """The values of cells of the model, or the score if the engines do not decide all. `name` is for the reason."""
+        model = self._book.model
+        formulas = [key for key in keys if key in model["formulas"]]
+        if unfit := self.unfit(name, formulas):
+            return unfit
+        values = {key: Found(model["values"].get(key), model["errors"].get(key, "")) for key in keys}
+        runs = self.runs(formulas, [{}]) if formulas else None
+        for key in formulas if runs is not None else ():
+            agreed = engines.agreed(runs.of(key, 0), self.same)
+            if agreed is None:
+                return undecided(f"{name}: {engines.told(runs.of(key, 0))}")
+            values[key] = agreed
+        return values
+
+    def _reached(self, keys: Sequence[str]) -> set[str]:
+        return set[str]().union(*map(self._book.reached, keys))
