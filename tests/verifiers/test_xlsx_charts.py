@@ -1,5 +1,6 @@
 """Charts of workbooks count by the ranges that they draw and only in sight, whatever program wrote them."""
 
+import io
 import random
 
 import pytest
@@ -24,7 +25,7 @@ MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 C14 = "http://schemas.microsoft.com/office/drawing/2007/8/2/chart"
 EXCEL = (
     f'<mc:AlternateContent {MC}><mc:Choice Requires="c14" xmlns:c14="{C14}"><c14:style val="102"/></mc:Choice>'
-    "<mc:Fallback><style val=\"2\"/></mc:Fallback></mc:AlternateContent><chart>"
+    '<mc:Fallback><style val="2"/></mc:Fallback></mc:AlternateContent><chart>'
 )
 FRAME = "<xdr:graphicFrame>"
 
@@ -105,12 +106,20 @@ def a_line(book, sheet, chart):
     sheet.add_chart(drawn(LineChart(), sheet), "F2")
 
 
+def with_line(book, sheet, chart):
+    from openpyxl.chart import LineChart
+
+    chart += drawn(LineChart(), sheet, 2)
+
+
 def a_picture(book, sheet, chart):
     from openpyxl.drawing.image import Image
     from PIL import Image as Pillow
 
+    file = io.BytesIO()
+    Pillow.new("RGB", (300, 200), "blue").save(file, "PNG")
     sheet._charts.clear()
-    sheet.add_image(Image(Pillow.new("RGB", (300, 200), "blue")), "F2")
+    sheet.add_image(Image(file), "F2")
 
 
 def small(book, sheet, chart):
@@ -216,9 +225,7 @@ def test_sheets_with_quotes_and_chart_sheets_are_found():
 
 
 def test_series_of_a_combined_chart_have_types_of_their_own():
-    from openpyxl.chart import LineChart
-
-    data = charted(lambda book, sheet, chart: chart + drawn(LineChart(), sheet, 2))
+    data = charted(with_line)
     both = [{"type": "line", "values": "B2:B4"}, {"type": "column", "values": "C2:C4"}]
     assert graded(data, {"series": both}).value == 1.0
     assert graded(data, {"type": ["column", "line"], "series": ["C2:C4", "B2:B4"]}).value == 1.0
@@ -284,7 +291,7 @@ def test_very_many_charts_and_series_are_refused_before_they_are_work(monkeypatc
 
 def test_alternatives_in_alternatives_without_end_are_read():
     deep = 3000
-    start = f'<mc:AlternateContent {MC}><mc:Fallback>' * deep
+    start = f"<mc:AlternateContent {MC}><mc:Fallback>" * deep
     end = "</mc:Fallback></mc:AlternateContent>" * deep
     data = charted(change=within(CHART, ("<plotArea>", f"{start}<plotArea>"), ("</plotArea>", f"</plotArea>{end}")))
     assert workbook.read([data], REQUEST)["charts"][0]["series"][0]["values"] == ["S1!C2:C4"]

@@ -1,0 +1,225 @@
+"""Pivot tables of workbooks count if they show what their sources give, in the layouts of Excel and LibreOffice."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import verikit
+from tests.artifacts.books import left, parts_changed
+from tests.artifacts.offices import need_office
+from tests.artifacts.pivots import ROWS, book, cache, table, with_pivot
+from tests.verifiers.test_xlsx_charts import REQUEST, damaged
+from verikit.artifacts.readers import pivots as of_pivots
+from verikit.artifacts.readers import workbook
+from verikit.errors import UsageError
+from verikit.verifiers.xlsx.pivot_layout import Layout, item_of, layouts, prefixes, tree_of
+
+pytest.importorskip("openpyxl")
+
+PRICE, COUNT = ("price", "sum", "Sum of price"), ("n", "count", "Count of n")
+CROSS = [
+    ["Sum of price", "Column Labels"], ["Row Labels", 2023, 2024, "Grand Total"], ["milk", 61, 59, 120],
+    ["rice", None, 10, 10], ["tea", 50, 112, 162], ["Grand Total", 111, 181, 292],
+]  # fmt: skip
+WANTED = {
+    "sheet": "Pivot", "source": "Data!A1:D7", "rows": ["item"], "columns": ["year"], "values": {"price": "sum"},
+}  # fmt: skip
+NESTED = {"source": "Data!A1:D7", "rows": ["item", "year"], "values": {"price": "sum"}}
+SOURCE = {"ref": "A1:D7", "sheet": "Data"}
+COMPACT = [["Row Labels", "Sum of price"], ["milk", 120], [2023, 61], [2024, 59], ["rice", 10], [2024, 10],
+           ["tea", 162], [2023, 50], [2024, 112], ["Grand Total", 292]]  # fmt: skip
+TABULAR = [["item", "year", "Sum of price"], ["milk", 2023, 61], [None, 2024, 59], ["milk Total", None, 120],
+           ["rice", 2024, 10], ["rice Total", None, 10], ["tea", 2023, 50], [None, 2024, 112],
+           ["tea Total", None, 162], ["Grand Total", None, 292]]  # fmt: skip
+
+
+def graded(data, *pivots, **options):
+    return verikit.xlsx(file="*", pivot=pivots or [WANTED], **options).score([left(data)])[0]
+
+
+def crossed(shown=None, source=None, rows=ROWS, place="A3:D8", cached=None, values=(PRICE,), **options):
+    """A workbook with a pivot table of prices by item and year."""
+    definition = table(ROWS, place, ["item"], ["year"], values, first=(1, 2, 1), **options)
+    return with_pivot(book(rows, CROSS if shown is None else shown), definition,
+                      cache(ROWS, source or SOURCE, **(cached or {})))  # fmt: skip
+
+
+def nested(shown, values=(PRICE,), layout="compact", first=(1, 1, 1), **options):
+    """A workbook with a pivot table by item and then year."""
+    width = "ABCDEFG"[max(map(len, shown)) - 1]
+    place = f"A3:{width}{len(shown) + 2}"
+    definition = table(ROWS, place, ["item", "year"], [], values, layout, first=first, **options)
+    return with_pivot(book(ROWS, shown), definition, cache(ROWS, SOURCE))
+
+
+def replaced(row, column, value, shown=CROSS):
+    """What a pivot table shows, with one cell replaced."""
+    return [[value if (r, c) == (row, column) else one for c, one in enumerate(line)] for r, line in enumerate(shown)]
+
+
+def bold(data, old, new):
+    return parts_changed(
+        data, lambda name, content: content.replace(old, new) if name == "xl/pivotTables/pivotTable1.xml" else content
+    )
+
+
+def computed(rows=ROWS):
+    """The records, of which one price is a formula."""
+    return [*rows[:-1], [*rows[-1][:3], "=50+7"]]
+
+
+HONEST = {
+    "rows and columns": lambda: (crossed(), WANTED),
+    "no records but a refresh": lambda: (crossed([], cached={"refreshOnLoad": "1"}), WANTED),
+    "without totals": lambda: (crossed([line[:3] for line in CROSS[:-1]], place="A3:C7"), WANTED),
+    "other order and spelling": lambda: (crossed([*CROSS[:2], ["Tea", *CROSS[4][1:]], CROSS[3], CROSS[2], CROSS[5]]),
+                                         WANTED),
+    "a formula in the source": lambda: (crossed(rows=computed()), WANTED),
+    "compact": lambda: (nested(COMPACT), NESTED),
+    "tabular": lambda: (nested(TABULAR, layout="tabular", first=(1, 1, 2)), NESTED),
+    "tabular with repeated labels": lambda: (
+        nested(replaced(2, 0, "milk", TABULAR), layout="tabular", first=(1, 1, 2)), NESTED),
+    "two values": lambda: (
+        nested([["", "Sum of price", "Count of n"], ["milk", 120, 2], [2023, 61, 1], [2024, 59, 1], ["rice", 10, 1],
+                [2024, 10, 1], ["tea", 162, 3], [2023, 50, 1], [2024, 112, 2], ["Grand Total", 292, 6]],
+               (PRICE, COUNT)),
+        {**NESTED, "values": {"price": "sum", "n": "count"}}),
+}  # fmt: skip
+REFUSED = {
+    "a stale number": lambda: (crossed(replaced(4, 2, 111)), WANTED),
+    "a stale total": lambda: (crossed(replaced(5, 3, 291)), WANTED),
+    "stale, to be refreshed": lambda: (crossed(replaced(4, 2, 111), cached={"refreshOnLoad": "1"}), WANTED),
+    "the source changed": lambda: (crossed(rows=[*ROWS[:-1], ["tea", 2024, 2, 58]]), WANTED),
+    "a new item in the source": lambda: (crossed(rows=[*ROWS[:-1], ["oil", 2024, 2, 57]]), WANTED),
+    "an item is missing": lambda: (crossed([*CROSS[:3], *CROSS[4:]], place="A3:D7"), WANTED),
+    "labels are exchanged": lambda: (crossed(replaced(2, 0, "tea", replaced(4, 0, "milk"))), WANTED),
+    "a number is empty": lambda: (crossed(replaced(4, 2, None)), WANTED),
+    "a formula in its cells": lambda: (crossed(replaced(4, 2, "=112")), WANTED),
+    "nothing is shown": lambda: (crossed([]), WANTED),
+    "fewer rows of the source": lambda: (crossed(source={"ref": "A1:D6", "sheet": "Data"}), WANTED),
+    "another sheet": lambda: (crossed(source={"ref": "A1:D7", "sheet": "Pivot"}), WANTED),
+    "another function": lambda: (crossed(values=[("price", "max", "Sum of price")]), WANTED),
+    "another field": lambda: (crossed(values=[("n", "sum", "Sum of price")]), WANTED),
+    "other fields of rows": lambda: (nested(COMPACT), WANTED),
+    "cells without a pivot table": lambda: (book(ROWS, CROSS), WANTED),
+    "a wrong subtotal": lambda: (nested(replaced(1, 1, 119, COMPACT)), NESTED),
+    "a wrong outer label": lambda: (nested(replaced(2, 0, "tea", TABULAR), layout="tabular", first=(1, 1, 2)), NESTED),
+    "not the workbook's cache": lambda: (bold(crossed(), b'cacheId="7"', b'cacheId="8"'), WANTED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
+def test_a_fresh_pivot_table_counts_in_each_layout(make):
+    data, wanted = make()
+    score = graded(data, wanted)
+    assert (score.value, score.reason) == (1.0, "all checks pass")
+
+
+@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
+def test_a_stale_or_other_pivot_table_does_not_count(make):
+    data, wanted = make()
+    score = graded(data, wanted)
+    assert (score.value, score.status) == (0.0, "ok"), score.reason
+
+
+def test_tables_and_names_are_sources_too():
+    data = crossed(source={"name": "Records"})
+    assert graded(data).value == 0.0
+    named = parts_changed(data, lambda name, content: content.replace(
+        b"<definedNames />", b'<definedNames><definedName name="Records">Data!$A$1:$D$7</definedName></definedNames>')
+        if name == "xl/workbook.xml" else content)  # fmt: skip
+    assert named != data
+    assert graded(named).value == 1.0
+
+
+def test_forms_that_are_not_computed_have_no_value_unless_the_row_decides():
+    blank = crossed(replaced(4, 2, 111))
+    groups = parts_changed(blank, lambda name, content: content.replace(b"</sharedItems>", b"</sharedItems><fieldGroup/>")
+                           if "pivotCache" in name else content)  # fmt: skip
+    for data in (groups, crossed(rows=[*ROWS[:-1], ["tea", 2024, 2, "=RAND()"]])):
+        assert graded(data).status == "error"
+        assert graded(data, undecided=0.0).value == 0.0
+        assert graded(data, {**WANTED, "rows": ["year"], "columns": ["item"]}).value == 0.0
+
+
+@pytest.mark.parametrize(("function", "right"), [("average", 54), ("min", 50), ("max", 57), ("count", 3)])
+def test_functions_are_computed(function, right):
+    shown = [["Row Labels", "price"]]
+    for item, prices in (("milk", (61, 59)), ("rice", (10,)), ("tea", (50, 55, 57))):
+        given = {"average": sum(prices) / len(prices), "min": min(prices), "max": max(prices), "count": len(prices)}
+        shown.append([item, given[function]])
+    assert shown[-1][1] == right
+    wanted = {"source": "Data!A1:D7", "rows": ["item"], "values": {"price": function}}
+
+    def made(lines):
+        definition = table(ROWS, "A3:B6", ["item"], [], [("price", function, "price")])
+        return with_pivot(book(ROWS, lines), definition, cache(ROWS, SOURCE))
+
+    assert graded(made(shown), wanted).value == 1.0
+    assert graded(made(replaced(3, 1, right + 1, shown)), wanted).value == 0.0
+
+
+@pytest.mark.slow(seconds=8)
+def test_libreoffice_refreshes_a_stale_pivot_table_when_it_saves():
+    need_office()
+    from verikit.artifacts.office import convert
+
+    stale = crossed(replaced(4, 2, 111)), nested([["stale"]]), nested([["stale"]], layout="tabular")
+    saved = convert.converted([*stale], "xlsx", "xlsx")
+    for before, after, wanted in zip(stale, saved, (WANTED, NESTED, NESTED), strict=True):
+        assert (graded(before, wanted).value, graded(after, wanted).value) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("pivot", [
+    {}, {"source": "A1:D7"}, {"source": "A:D", "values": {"n": "sum"}}, {"source": "A1:D7", "values": {"n": "cake"}},
+    {"source": "A1:D7", "values": ["n"]}, {"source": "A1:D7", "values": {"n": "sum"}, "rows": "item"},
+    {"source": "A1:D7", "values": {"n": "sum"}, "colour": "red"},
+])  # fmt: skip
+def test_pivot_tables_that_make_no_sense_are_refused(pivot):
+    with pytest.raises(UsageError):
+        verikit.xlsx(pivot=[pivot])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_pivot_tables_are_read_or_refused(seed):
+    told = workbook.read([damaged(crossed(), seed, ("pivotTables/", "pivotCache/"))], REQUEST)
+    assert "refused" in told or isinstance(told["pivots"]["tables"], list)
+
+
+def test_a_pivot_table_of_very_many_cells_has_no_value(monkeypatch):
+    monkeypatch.setattr(of_pivots, "MOST_SHOWN", 10)
+    [told] = workbook.read([crossed()], REQUEST)["pivots"]["tables"]
+    assert told["large"]
+    assert told["cells"] == []
+
+
+ITEMS = st.sampled_from(["a", "b", "c", 1.0, 2.0])
+LABELS = st.lists(st.lists(st.sampled_from([None, "a", "b", "c", 1.0, "a total", "Total", True]), min_size=3,
+                           max_size=3), max_size=12)  # fmt: skip
+
+
+@given(st.lists(st.tuples(ITEMS, ITEMS), min_size=1, max_size=8), st.sampled_from([*layouts(2, columns=False)]))
+def test_the_labels_of_each_layout_are_read(pairs, layout):
+    tree = tree_of([tuple(map(item_of, pair)) for pair in pairs])
+    assert prefixes(lines_of(tree, layout), tree, 2, layout) is not None
+
+
+@given(st.lists(st.tuples(ITEMS, ITEMS), max_size=8), LABELS, st.sampled_from([*layouts(2, columns=False)]))
+def test_any_labels_are_read_or_not_explained(pairs, lines, layout):
+    found = prefixes(lines, tree_of([tuple(map(item_of, pair)) for pair in pairs]), 2, layout)
+    assert found is None or len(found) == len(lines)
+
+
+def lines_of(tree, layout: Layout):
+    """The labels that a program writes for items in a layout."""
+    lines = []
+    for (_, outer), below in tree.items():
+        first = len(lines)
+        if layout.own_line:
+            lines.append([outer, None])
+        lines += [[inner, None] if layout.one_column else [None, inner] for _, inner in below]
+        if not layout.own_line:
+            lines[first][0] = outer
+        if layout.subtotals == "bottom":
+            lines.append([f"{outer} Total", None])
+    return [*lines, ["Grand Total", None]] if layout.grand else lines
