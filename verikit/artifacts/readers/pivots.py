@@ -47,7 +47,7 @@ class Pivots:
         Raises:
             BadContainer: A part is not XML or too large, or there are more pivot tables than any workbook has.
         """
-        found = []
+        found: list[dict[str, Any]] = []
         for sheet in sheet_parts(self._package) if asked else ():
             for relation in self._package.relations(sheet.part).values():
                 root = self._package.tree(relation.target) if relation.kind == "pivotTable" else None

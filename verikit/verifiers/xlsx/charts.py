@@ -113,7 +113,8 @@ def _fits(book: SeenWorkbook, series: SeenSeries, wanted: Mapping[str, Any]) -> 
 def _same(book: SeenWorkbook, drawn: Sequence[str], wanted: str) -> bool:
     """Whether areas have the cells of a reference, in its order."""
     key = book.key_of(wanted)
+    asked = reference(key)
     sizes = [area.size for area in map(reference, drawn) if area is not None]
-    if not key or len(sizes) != len(drawn) or sum(sizes) != reference(key).size:
+    if asked is None or len(sizes) != len(drawn) or sum(sizes) != asked.size:
         return False
     return [cell for area in drawn for cell in keys_of(area)] == keys_of(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Literal, get_args
 
 Item = tuple[str, str | float]
 """An item of a field: its type, and its value without upper case."""
@@ -16,6 +16,7 @@ Prefix = tuple[Item, ...]
 """The items that a row or column stands for. All records if empty, a subtotal if shorter than the fields."""
 Content = str | bool | float | None
 Tree = dict[Item, "Tree"]
+Subtotals = Literal["none", "top", "bottom"]
 BLANK: Item = ("blank", "")
 
 
@@ -46,18 +47,18 @@ class Layout:
     """Whether outer items have lines of their own, before those of their inner items."""
     one_column: bool
     """Whether all fields share one column of labels."""
-    subtotals: Literal["none", "top", "bottom"]
+    subtotals: Subtotals
     grand: bool
     """Whether there is a line of totals at the end."""
 
 
 def layouts(depth: int, *, columns: bool) -> Iterator[Layout]:
     """The layouts of an axis with some fields."""
-    kinds = [(False, False, "none")]
+    kinds: list[tuple[bool, bool, Subtotals]] = [(False, False, "none")]
     if depth > 1:
-        kinds = [(False, False, "none"), (False, False, "bottom")]
+        kinds.append((False, False, "bottom"))
     if depth > 1 and not columns:
-        kinds += [(True, one, subtotals) for one, subtotals in product((True, False), ("none", "top", "bottom"))]
+        kinds += [(True, one, subtotals) for one, subtotals in product((True, False), get_args(Subtotals))]
     for (own, one, subtotals), grand in product(kinds, (True, False)):
         yield Layout(own, one, subtotals, grand)
 

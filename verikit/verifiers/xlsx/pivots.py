@@ -134,7 +134,9 @@ class _Shown:
         found = self.sources.found(f"the source of {where}", [key for column in keys.values() for key in column])
         if isinstance(found, Score):
             return found
-        records = [{name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))]
+        records: list[Mapping[str, Found]] = [
+            {name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))
+        ]
         if any(one.error or isinstance(one.value, bool) for record in records for one in record.values()):
             return undecided(f"the source of {where} has errors or truth values, which programs count differently")
         return records

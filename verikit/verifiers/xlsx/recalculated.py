@@ -53,8 +53,10 @@ class Recalculated:
         if unfit := self.unfit(name, formulas):
             return unfit
         values = {key: Found(model["values"].get(key), model["errors"].get(key, "")) for key in keys}
-        runs = self.runs(formulas, [{}]) if formulas else None
-        for key in formulas if runs is not None else ():
+        if not formulas:
+            return values
+        runs = self.runs(formulas, [{}])
+        for key in formulas:
             agreed = engines.agreed(runs.of(key, 0), self.same)
             if agreed is None:
                 return undecided(f"{name}: {engines.told(runs.of(key, 0))}")
