@@ -12,7 +12,7 @@ from tests.verifiers.test_xlsx_charts import REQUEST, damaged
 from verikit.artifacts.readers import pivots as of_pivots
 from verikit.artifacts.readers import workbook
 from verikit.errors import UsageError
-from verikit.verifiers.xlsx.pivot_layout import Layout, item_of, layouts, prefixes, tree_of
+from verikit.verifiers.xlsx.pivot_layout import AxisLayout, item_of, layouts, prefixes, tree_of
 
 pytest.importorskip("openpyxl")
 
@@ -125,9 +125,10 @@ def test_a_stale_or_other_pivot_table_does_not_count(make):
 def test_tables_and_names_are_sources_too():
     data = crossed(source={"name": "Records"})
     assert graded(data).value == 0.0
-    named = parts_changed(data, lambda name, content: content.replace(
-        b"<definedNames />", b'<definedNames><definedName name="Records">Data!$A$1:$D$7</definedName></definedNames>')
-        if name == "xl/workbook.xml" else content)  # fmt: skip
+    names = b'<definedNames><definedName name="Records">Data!$A$1:$D$7</definedName></definedNames><calcPr '
+    named = parts_changed(
+        data, lambda name, content: content.replace(b"<calcPr ", names) if name == "xl/workbook.xml" else content
+    )
     assert named != data
     assert graded(named).value == 1.0
 
@@ -211,7 +212,7 @@ def test_any_labels_are_read_or_not_explained(pairs, lines, layout):
     assert found is None or len(found) == len(lines)
 
 
-def lines_of(tree, layout: Layout):
+def lines_of(tree, layout: AxisLayout):
     """The labels that a program writes for items in a layout."""
     lines = []
     for (_, outer), below in tree.items():

@@ -66,17 +66,23 @@ def _frames(package: Package, sheet: SheetPart, book: OpenWorkbook) -> Iterator[
         if anchor.tag.removeprefix(XDR) not in _ANCHORS:
             continue
         small = "" if sheet.is_chart else _size(anchor, book.sheets.get(sheet.title))
-        pending = [(child, small) for child in children(anchor, content)]
-        while pending:
-            element, hidden = pending.pop(0)
-            if element.tag == f"{XDR}grpSp":
-                hidden = hidden or _unseen(element, "nvGrpSpPr")
-                pending += [(child, hidden) for child in children(element, content)]
-            elif element.tag == f"{XDR}graphicFrame":
-                chart = element.find(f"{A}graphic/{A}graphicData/{C}chart")
-                relation = relations.get(chart.get(f"{R}id", "")) if chart is not None else None
-                if relation is not None and relation.kind == "chart":
-                    yield _Frame(relation.target, hidden or _unseen(element, "nvGraphicFramePr"))
+        for frame, hidden in _graphic_frames(anchor, content, small):
+            chart = frame.find(f"{A}graphic/{A}graphicData/{C}chart")
+            relation = relations.get(chart.get(f"{R}id", "")) if chart is not None else None
+            if relation is not None and relation.kind == "chart":
+                yield _Frame(relation.target, hidden or _unseen(frame, "nvGraphicFramePr"))
+
+
+def _graphic_frames(anchor: Element, content: bytes, hidden: str) -> Iterator[tuple[Element, str]]:
+    """The frames of an anchor and of its groups, and why these are hidden."""
+    pending = [(child, hidden) for child in children(anchor, content)]
+    while pending:
+        element, hidden = pending.pop(0)
+        if element.tag == f"{XDR}grpSp":
+            hidden = hidden or _unseen(element, "nvGrpSpPr")
+            pending += [(child, hidden) for child in children(element, content)]
+        elif element.tag == f"{XDR}graphicFrame":
+            yield element, hidden
 
 
 def _unseen(element: Element, properties: str) -> str:
@@ -161,9 +167,7 @@ class _Chart:
     def series(self) -> list[dict[str, Any]]:
         """The series of all plots."""
         found = []
-        plots = [plot for area in self._children(self._plain) if area.tag == f"{C}plotArea"
-                 for plot in self._children(area)]  # fmt: skip
-        for plot in plots:
+        for plot in self._plots():
             kind = plot.tag.removeprefix(C).removesuffix("Chart")
             if plot.tag.startswith(C) and kind in _TYPES:
                 kind = _TYPES[kind] or ("bar" if _value(plot, "barDir") == "bar" else "column")
@@ -171,6 +175,11 @@ class _Chart:
             if len(found) > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_SERIES} series are not read")
         return found
+
+    def _plots(self) -> Iterator[Element]:
+        for area in self._children(self._plain):
+            if area.tag == f"{C}plotArea":
+                yield from self._children(area)
 
     def _one(self, series: Element, kind: str) -> dict[str, Any]:
         across = kind in ("scatter", "bubble")

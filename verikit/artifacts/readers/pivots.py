@@ -107,15 +107,7 @@ class Pivots:
         area = reference(told["source"])
         if area is None:
             return {}
-        title = self._title(area)
-        if area.right - area.left >= _MOST_FIELDS:
-            return {}
-        headings: dict[str, int] = {}
-        for column in range(area.left, area.right + 1):
-            content = self._book.content(title, area.top, column)
-            if content.formula:
-                told["problem"] = told["problem"] or "a heading of its source is a formula"
-            headings.setdefault(_text(content.value).casefold(), column)
+        title, headings = self._title(area), self._headings(area, told)
         used = dict.fromkeys([*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])])
         found = {name: headings[name.casefold()] for name in used if name.casefold() in headings}
         try:
@@ -125,6 +117,15 @@ class Pivots:
         except TooFar as problem:
             self._reach.problem = str(problem)
         return found
+
+    def _headings(self, area: CellArea, told: dict[str, Any]) -> dict[str, int]:
+        headings: dict[str, int] = {}
+        for column in range(area.left, area.right + 1):
+            content = self._book.content(self._title(area), area.top, column)
+            if content.formula:
+                told["problem"] = told["problem"] or "a heading of its source is a formula"
+            headings.setdefault(_text(content.value).casefold(), column)
+        return headings
 
     def _title(self, area: CellArea) -> str:
         return [*self._book.sheets][int(area.sheet[1:]) - 1]
@@ -158,23 +159,32 @@ def _name(names: Sequence[str], number: int) -> str:
 
 def _text(value: Any) -> str:
     """A heading as pivot tables name it."""
-    return f"{value:.15g}" if isinstance(value, float) else "" if value is None else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value or "")
 
 
 def _form(root: Element, fields: Sequence[Element], axes: dict[str, list[int]], data: int) -> str:
     """Why what a pivot table must show is not computed: it has groups or a rare layout. Empty if it is."""
     pivot = root.findall(f"{S}pivotFields/{S}pivotField")
     used = [number for name in ("rows", "columns") for number in axes[name] if 0 <= number < len(pivot)]
-    if any(number < len(fields) and fields[number].find(f"{S}fieldGroup") is not None for number in used):
+    if any(_has_groups(field) for number, field in enumerate(fields) if number in used):
         return "a field has groups"
     if any(truth(pivot[number], name) for number in used for name in (*_OWN_SUBTOTALS, "insertBlankRow")):
         return "a field has subtotals of another kind, or blank rows"
     places = [axes[name].index(_VALUES) - len(axes[name]) for name in ("rows", "columns") if _VALUES in axes[name]]
     if _VALUES in axes["rows"] or (data > 1 and places != [-1]):
         return "the values are not the last field of the columns"
+    return "its fields have several layouts" if _is_mixed(pivot, axes) else ""
+
+
+def _has_groups(field: Element) -> bool:
+    return field.find(f"{S}fieldGroup") is not None
+
+
+def _is_mixed(pivot: Sequence[Element], axes: dict[str, list[int]]) -> bool:
+    """Whether the outer fields of an axis have several layouts."""
     for name in ("rows", "columns"):
         outer = [number for number in axes[name] if 0 <= number < len(pivot)][:-1]
         layouts = {tuple(truth(pivot[number], one, default=True) for one in _LAYOUT) for number in outer}
         if len(layouts) > 1:
-            return "its fields have several layouts"
-    return ""
+            return True
+    return False

@@ -139,8 +139,7 @@ def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:
         text: The reference.
     """
     text = text.strip().removeprefix("[0]!")  # the workbook's own names
-    named = next((piece.sheet for piece in pieces(text) if piece.kind == "name"), "")
-    sheet = book.title_of(named) or (title if title in book.sheets else book.first)
+    sheet = _sheet_of(book, title, text)
     if sheet is None or not text:
         return [], ""
     formula = WrittenFormula(book, (sheet, 1, 1), "")
@@ -150,6 +149,12 @@ def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:
     found = [book.named(area) for area in formula.areas]
     plain = re.sub(r"[=(), ]", "", written) == "".join(found)
     return (found, "") if plain and not formula.fault and not formula.functions else ([], "")
+
+
+def _sheet_of(book: OpenWorkbook, title: str, text: str) -> str | None:
+    """The sheet whose names a reference uses first."""
+    named = next((piece.sheet for piece in pieces(text) if piece.kind == "name"), "")
+    return book.title_of(named) or (title if title in book.sheets else book.first)
 
 
 def whole_table(book: OpenWorkbook, name: str) -> str:

@@ -9,7 +9,7 @@ from verikit.artifacts.readers.references import reference
 from verikit.errors import UsageError
 from verikit.types import Score
 from verikit.verifiers.xlsx.observed import SeenChart, SeenSeries, SeenWorkbook, keys_of
-from verikit.verifiers.xlsx.verdicts import YES, no, together, undecided
+from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
 
 ChartType = Literal[
     "area", "bar", "bubble", "column", "doughnut", "line", "pie", "radar", "scatter", "stock", "surface"
@@ -31,14 +31,18 @@ def check_charts(asked: Sequence[Mapping[str, Any]]) -> None:
         if isinstance(chart["series"], str):
             raise UsageError(f"the series of a chart must be a list, got {chart['series']!r:.80}", hint=_EXAMPLE)
         for one in map(_series, [chart] * len(chart["series"]), chart["series"]):
-            if "values" not in one or not set(one) <= _SERIES:
-                raise UsageError(f"a series has `values`, and may have {_listed(_SERIES)}; got {one!r:.80}")
-            if unknown := set(_types(one)) - set(get_args(ChartType)):
-                raise UsageError(f"chart type {min(unknown)!r:.80} not found", hint=", ".join(get_args(ChartType)))
-            for name in _RANGES:
-                area = reference(one[name]) if isinstance(one.get(name), str) else None
-                if name in one and (area is None or area.open_ended):
-                    raise UsageError(f"{name} of a series must be a range, got {one[name]!r:.80}", hint="Sales!B2:B5")
+            _check_series(one)
+
+
+def _check_series(one: Mapping[str, Any]) -> None:
+    if "values" not in one or not set(one) <= _SERIES:
+        raise UsageError(f"a series has `values`, and may have {_listed(_SERIES)}; got {one!r:.80}")
+    if unknown := set(_types(one)) - set(get_args(ChartType)):
+        raise UsageError(f"chart type {min(unknown)!r:.80} not found", hint=", ".join(get_args(ChartType)))
+    for name in _RANGES:
+        area = reference(one[name]) if isinstance(one.get(name), str) else None
+        if name in one and (area is None or area.open_ended):
+            raise UsageError(f"{name} of a series must be a range, got {one[name]!r:.80}", hint="Sales!B2:B5")
 
 
 _EXAMPLE = 'chart=[{"type": "column", "series": ["Sales!D2:D5"]}]'
@@ -68,11 +72,8 @@ def _chart(book: SeenWorkbook, wanted: Mapping[str, Any]) -> Score:
     place = wanted.get("sheet", "")
     found = [one for one in book.charts if not place or one.sheet.casefold() == place.casefold()]
     scores = [_compared(book, one, wanted) for one in found]
-    if any(score.value == 1.0 for score in scores):
-        return YES
-    unclear = next((score for score in scores if score.value is None), None)
     where = f" on the sheet {place!r:.60}" if place else ""
-    return unclear or (scores or [no(f"the workbook has no chart{where}")])[0]
+    return best(scores, f"the workbook has no chart{where}")
 
 
 def _compared(book: SeenWorkbook, chart: SeenChart, wanted: Mapping[str, Any]) -> Score:

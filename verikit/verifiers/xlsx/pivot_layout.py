@@ -40,7 +40,7 @@ def tree_of(keys: Sequence[Prefix]) -> Tree:
 
 
 @dataclass(frozen=True)
-class Layout:
+class AxisLayout:
     """How an axis lists its items."""
 
     own_line: bool
@@ -52,7 +52,7 @@ class Layout:
     """Whether there is a line of totals at the end."""
 
 
-def layouts(depth: int, *, columns: bool) -> Iterator[Layout]:
+def layouts(depth: int, *, columns: bool) -> Iterator[AxisLayout]:
     """The layouts of an axis with some fields."""
     kinds: list[tuple[bool, bool, Subtotals]] = [(False, False, "none")]
     if depth > 1:
@@ -60,14 +60,14 @@ def layouts(depth: int, *, columns: bool) -> Iterator[Layout]:
     if depth > 1 and not columns:
         kinds += [(True, one, subtotals) for one, subtotals in product((True, False), get_args(Subtotals))]
     for (own, one, subtotals), grand in product(kinds, (True, False)):
-        yield Layout(own, one, subtotals, grand)
+        yield AxisLayout(own, one, subtotals, grand)
 
 
 Line = Sequence[Content]
 """The labels of a row or column, from the outermost field to the innermost."""
 
 
-def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: Layout, captions: Sequence[str] = ()
+def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: AxisLayout, captions: Sequence[str] = ()
              ) -> list[tuple[Prefix, int] | None] | None:  # fmt: skip
     """What each line of an axis stands for: items and the number of a caption, or None for a line without numbers.
 
@@ -85,7 +85,7 @@ def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: Layout, capt
 
 
 class _Reading:
-    def __init__(self, lines: Sequence[Line], depth: int, layout: Layout, captions: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[Line], depth: int, layout: AxisLayout, captions: Sequence[str]) -> None:
         self._lines, self._depth, self._layout, self._captions = lines, depth, layout, captions
         self.found: list[tuple[Prefix, int] | None] = []
 

@@ -19,7 +19,7 @@ from verikit.verifiers.xlsx.engines import Found, Same
 from verikit.verifiers.xlsx.observed import SeenCell, SeenPivot, SeenWorkbook
 from verikit.verifiers.xlsx.pivot_layout import Line, Prefix, item_of, layouts, prefixes, tree_of
 from verikit.verifiers.xlsx.recalculated import Recalculated
-from verikit.verifiers.xlsx.verdicts import YES, no, together, undecided
+from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
 
 FUNCTIONS = ("average", "count", "max", "min", "sum")
 _PIVOT = {"sheet", "source", "rows", "columns", "filters", "values"}
@@ -47,10 +47,14 @@ def check_pivots(asked: Sequence[Mapping[str, Any]]) -> None:
         for name in ("rows", "columns", "filters"):
             if isinstance(pivot.get(name, ()), str):
                 raise UsageError(f"{name} of a pivot table must be a list, got {pivot[name]!r:.80}", hint=_EXAMPLE)
-        if not isinstance(pivot["values"], Mapping):
-            raise UsageError(f"values must map fields to functions, got {pivot['values']!r:.80}", hint=_EXAMPLE)
-        if unknown := {function for _, function in _values(pivot)} - set(FUNCTIONS):
-            raise UsageError(f"function {min(unknown)!r:.80} not found", hint=", ".join(FUNCTIONS))
+        _check_values(pivot)
+
+
+def _check_values(pivot: Mapping[str, Any]) -> None:
+    if not isinstance(pivot["values"], Mapping):
+        raise UsageError(f"values must map fields to functions, got {pivot['values']!r:.80}", hint=_EXAMPLE)
+    if unknown := {function for _, function in _values(pivot)} - set(FUNCTIONS):
+        raise UsageError(f"function {min(unknown)!r:.80} not found", hint=", ".join(FUNCTIONS))
 
 
 def _values(wanted: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -69,11 +73,8 @@ def _pivot(sources: Recalculated, book: SeenWorkbook, wanted: Mapping[str, Any])
     place = wanted.get("sheet", "")
     found = [one for one in book.pivots.tables if not place or one.sheet.casefold() == place.casefold()]
     scores = [_definition(book, one, wanted) or _Shown(sources, one).score() for one in found]
-    if any(score.value == 1.0 for score in scores):
-        return YES
-    unclear = next((score for score in scores if score.value is None), None)
     where = f" on the sheet {place!r:.60}" if place else ""
-    return unclear or (scores or [no(f"the workbook has no pivot table{where}")])[0]
+    return best(scores, f"the workbook has no pivot table{where}")
 
 
 def _definition(book: SeenWorkbook, pivot: SeenPivot, wanted: Mapping[str, Any]) -> Score | None:
@@ -113,9 +114,9 @@ class _Shown:
         """Whether all numbers are those of the source."""
         pivot, where = self.pivot, _where(self.pivot)
         cells = [cell for row in pivot.cells for cell in row]
-        if pivot.refreshes and all(cell.value in (None, "") and not cell.formula for cell in cells) and cells:
+        if pivot.refreshes and cells and all(map(_is_empty, cells)):
             return YES  # programs fill it when they open the workbook
-        if unclear := pivot.form or ("it has too many cells" if pivot.large else ""):
+        if unclear := self._unclear():
             return undecided(f"{where} is not read: {unclear}")
         if formula := next((cell for cell in cells if cell.formula), None):
             return no(f"{formula.cell} of {where} is a formula")
@@ -123,6 +124,9 @@ class _Shown:
         if isinstance(records, Score):
             return records
         return self._compared(records)
+
+    def _unclear(self) -> str:
+        return self.pivot.form or ("it has too many cells" if self.pivot.large else "")
 
     def _records(self) -> list[Mapping[str, Found]] | Score:
         """The records of the source, with a value for each field."""
@@ -137,7 +141,7 @@ class _Shown:
         records: list[Mapping[str, Found]] = [
             {name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))
         ]
-        if any(one.error or isinstance(one.value, bool) for record in records for one in record.values()):
+        if any(map(_is_unclear, found.values())):
             return undecided(f"the source of {where} has errors or truth values, which programs count differently")
         return records
 
@@ -197,23 +201,35 @@ class _Shown:
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
         numbers = [one.value for one in values if isinstance(one.value, float)]
-        if cell.hidden:
-            return no(f"{cell.cell} of a pivot table is not visible: {cell.hidden}")
+        if reason := _unseen(cell):
+            return no(f"{cell.cell} of a pivot table is not visible: {reason}")
         if _is_blank(cell):
             filled = numbers or (function == "count" and any(one.value is not None for one in values))
             return no(f"{cell.cell} of a pivot table is empty") if filled else YES
-        if lie := number_formats.lies(cell.value, cell.format) if isinstance(cell.value, float) else "":
-            return no(f"{cell.cell} of a pivot table: {lie}")
-        if not numbers and function == "average":
-            return undecided(f"{cell.cell} is an average of no numbers") if values else _wrong(cell)
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
+        if not numbers and function == "average":
+            return undecided(f"{cell.cell} is an average of no numbers")
         right = self.sources.same(Found(cell.value, cell.error), Found(_result(numbers, values, function)))
         return YES if right else _wrong(cell)
 
 
 def _wrong(cell: SeenCell) -> Score:
     return no(f"{cell.cell} shows {Found(cell.value, cell.error)}, which its source does not give")
+
+
+def _is_unclear(one: Found) -> bool:
+    return bool(one.error) or isinstance(one.value, bool)
+
+
+def _is_empty(cell: SeenCell) -> bool:
+    return _is_blank(cell) and not cell.formula
+
+
+def _unseen(cell: SeenCell) -> str:
+    """Why a person does not see the number of a cell; empty if people do."""
+    lie = number_formats.lies(cell.value, cell.format) if isinstance(cell.value, float) else ""
+    return cell.hidden or lie
 
 
 def _is_blank(cell: SeenCell) -> bool:

@@ -22,6 +22,13 @@ def undecided(reason: str) -> Score:
     return Score.error(reason)
 
 
+def best(scores: Sequence[Score], missing: str) -> Score:
+    """The best of several scores: one that passes, or else one that is undecided. `missing` is the reason if none."""
+    passed = next((score for score in scores if score.value == 1.0), None)
+    unclear = next((score for score in scores if score.value is None), None)
+    return passed or unclear or (scores[0] if scores else no(missing))
+
+
 def matches(found: Found, expected: Any, tolerance: float, decimals: int | None = None) -> bool:
     """Whether a value is the expected one: of its type, numbers within the tolerance or equal after rounding."""
     if found.unknown:
