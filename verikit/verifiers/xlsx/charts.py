@@ -88,13 +88,16 @@ def _compared(book: SeenWorkbook, chart: SeenChart, wanted: Mapping[str, Any]) -
             problem = next((series.problem for series in left if series.problem and _has_type(series, one)), "")
             if problem and len(chart.series) == len(wanted["series"]):
                 return undecided(f"{where} is not read: {problem}")
-            kinds = sorted({series.type for series in chart.series})
-            return no(f"{where} ({', '.join(kinds)}) does not draw the requested series: {_drawn(book, chart)}")
+            return no(f"{where} {_kinds(chart)} does not draw the requested series: {_drawn(book, chart)}")
         found = min(fits, key=lambda series: bool(series.hidden))
         if found.hidden:
             return no(f"{where} does not show a series: {found.hidden}")
         left.remove(found)
     return no(f"{where} draws more series than requested: {_drawn(book, chart)}") if left else YES
+
+
+def _kinds(chart: SeenChart) -> str:
+    return f"({', '.join(sorted({series.type for series in chart.series}))})"
 
 
 def _drawn(book: SeenWorkbook, chart: SeenChart) -> str:

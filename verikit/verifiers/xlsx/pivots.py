@@ -82,10 +82,8 @@ def _definition(book: SeenWorkbook, pivot: SeenPivot, wanted: Mapping[str, Any])
     where = _where(pivot)
     if pivot.hidden:
         return no(f"{where} is not shown: {pivot.hidden}")
-    for name in ("rows", "columns", "filters"):
-        fields = [field.casefold() for field in getattr(pivot, name)]
-        if fields != [field.casefold() for field in wanted.get(name, ())] and (name in wanted or name != "filters"):
-            return no(f"{where} has the fields {', '.join(getattr(pivot, name)) or 'none'!r:.80} as {name}")
+    if other := _other_axis(pivot, wanted):
+        return no(f"{where} has the fields {', '.join(getattr(pivot, other)) or 'none'!r:.80} as {other}")
     values = sorted((name.casefold(), function) for name, function, _ in pivot.values)
     if values != _values(wanted):
         told = ", ".join(f"{function} of {name}" for name, function, _ in pivot.values)
@@ -97,6 +95,15 @@ def _definition(book: SeenWorkbook, pivot: SeenPivot, wanted: Mapping[str, Any])
     missing = [name for name in (*pivot.rows, *pivot.columns, *(one[0] for one in pivot.values))
                if name not in pivot.columns_of]  # fmt: skip
     return no(f"{where} has a field that its source does not have: {missing[0]!r:.80}") if missing else None
+
+
+def _other_axis(pivot: SeenPivot, wanted: Mapping[str, Any]) -> str | None:
+    """The first axis that has other fields than requested. Filters are free if none are requested."""
+    for axis in ("rows", "columns", "filters"):
+        fields = [field.casefold() for field in wanted.get(axis, ())]
+        if fields != [field.casefold() for field in getattr(pivot, axis)] and (axis in wanted or axis != "filters"):
+            return axis
+    return None
 
 
 def _where(pivot: SeenPivot) -> str:
@@ -175,16 +182,21 @@ class _Shown:
         high = len(pivot.columns) + bool(captions)
         if high > top or len(pivot.cells) <= top or len(pivot.cells[0]) <= left:
             return
-        values = [[cell.value for cell in row] for row in pivot.cells]
-        row_lines: list[Line] = [row[:left] for row in values[top:]]
-        column_lines: list[Line] = [line[left:] for line in values[top - high : top]]
-        column_lines = [*zip(*column_lines, strict=True)] if high else [()] * (len(values[0]) - left)
+        row_lines, column_lines = self._labels(high)
         row_tree, column_tree = tree_of(rows), tree_of(columns)
         deep, wide = len(pivot.rows), len(pivot.columns)
         of_rows = [prefixes(row_lines, row_tree, deep, layout) for layout in layouts(deep, columns=False)]
         of_columns = [prefixes(column_lines, column_tree, wide, layout, captions)
                       for layout in layouts(wide, columns=True)]  # fmt: skip
         yield from ((one, other) for one in of_rows for other in of_columns if one is not None and other is not None)
+
+    def _labels(self, high: int) -> tuple[list[Line], list[Line]]:
+        """The labels left of each row of numbers, and those in the `high` rows above each column of numbers."""
+        top, left = self.pivot.first
+        values = [[cell.value for cell in row] for row in self.pivot.cells]
+        above = [line[left:] for line in values[top - high : top]]
+        over: list[Line] = [*zip(*above, strict=True)] if high else [()] * (len(values[0]) - left)
+        return [row[:left] for row in values[top:]], over
 
     def _numbers(self, rows: Places, columns: Places, groups: Groups) -> Score:
         top, left = self.pivot.first
@@ -204,14 +216,20 @@ class _Shown:
         if reason := _unseen(cell):
             return no(f"{cell.cell} of a pivot table is not visible: {reason}")
         if _is_blank(cell):
-            filled = numbers or (function == "count" and any(one.value is not None for one in values))
-            return no(f"{cell.cell} of a pivot table is empty") if filled else YES
+            return no(f"{cell.cell} of a pivot table is empty") if _has_result(values, function) else YES
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
         if not numbers and function == "average":
             return undecided(f"{cell.cell} is an average of no numbers")
         right = self.sources.same(Found(cell.value, cell.error), Found(_result(numbers, values, function)))
         return YES if right else _wrong(cell)
+
+
+def _has_result(values: Sequence[Found], function: str) -> bool:
+    """Whether a program shows a number for these values."""
+    if function == "count":
+        return any(one.value is not None for one in values)
+    return any(isinstance(one.value, float) for one in values)
 
 
 def _wrong(cell: SeenCell) -> Score:
