@@ -12,6 +12,8 @@ from tests.verifiers.test_xlsx_charts import REQUEST, damaged
 from verikit.artifacts.readers import pivots as of_pivots
 from verikit.artifacts.readers import workbook
 from verikit.errors import UsageError
+from verikit.verifiers.xlsx import observed
+from verikit.verifiers.xlsx.observed import keys_of
 from verikit.verifiers.xlsx.pivot_layout import AxisLayout, item_of, layouts, prefixes, tree_of
 
 pytest.importorskip("openpyxl")
@@ -120,6 +122,23 @@ def test_a_stale_or_other_pivot_table_does_not_count(make):
     data, wanted = make()
     score = graded(data, wanted)
     assert (score.value, score.status) == (0.0, "ok"), score.reason
+
+
+def test_formulas_that_need_each_other_are_followed_once(monkeypatch):
+    asked = []
+
+    def counted(area):
+        asked.append(area)
+        return keys_of(area)
+
+    monkeypatch.setattr(observed, "keys_of", counted)
+    rows = [["item", "n"], ["a", 1.0], *([["a", f"=B{row}+1"] for row in range(2, 52)])]
+    total = sum(range(1, 52))
+    shown = [["Row Labels", "Sum"], ["a", total], ["Grand Total", total]]
+    definition = table(rows[:2], "A3:B5", ["item"], [], [("n", "sum", "Sum")])
+    data = with_pivot(book(rows, shown), definition, cache(rows[:2], {"ref": "A1:B52", "sheet": "Data"}))
+    assert graded(data, {"source": "Data!A1:B52", "rows": ["item"], "values": {"n": "sum"}}).value == 1.0
+    assert len(asked) == len(set(asked)) == 50
 
 
 def test_tables_and_names_are_sources_too():

@@ -208,7 +208,7 @@ class Checks:
         or a constant could replace it.
         """
         computed = [key for key, one in inputs.items() if one.formula]
-        reached = set[str]().union(*map(self._book.reached, computed)) | set(inputs)
+        reached = self._book.reached(*computed) | set(inputs)
         sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
         cases = [{}, *mutations.drawn(sources, mutations.generator(self._seed, name, "sources"), self._mutations)]
         runs = self._model.runs([cell.key, *computed], cases)

@@ -183,13 +183,13 @@ class SeenWorkbook:
         """
         return self.asked(name)[0]
 
-    def reached(self, key: str) -> set[str]:
-        """A cell of the model and all that its formulas need.
+    def reached(self, *keys: str) -> set[str]:
+        """Cells of the model and all that their formulas need. No cell is visited twice, nor is an area.
 
         Raises:
             WorkspaceError: They span more cells than the reader follows.
         """
-        seen, pending, areas, spanned = {key}, [key], set[str](), 0
+        seen, pending, areas, spanned = set(keys), [*keys], set[str](), 0
         while pending:
             for area in self.model["needs"].get(pending.pop(), ()):
                 if area not in areas:

@@ -26,7 +26,9 @@ class Recalculated:
         """Why formulas can't be recalculated at all; None if they can. `name` is for the reason."""
         if self._book.problem:
             return undecided(self._book.problem)
-        reached = self._reached(keys)
+        return self._unfit(name, self._book.reached(*keys))
+
+    def _unfit(self, name: str, reached: set[str]) -> Score | None:
         if fault := self._book.told_of(reached, "faults"):
             return no(f"{name} has no value: {fault}")
         if problem := self._book.told_of(reached, "problems"):
@@ -40,9 +42,11 @@ class Recalculated:
 
     def runs(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
         """Recalculate what some cells reach, and no more."""
-        reached = self._reached(keys)
-        named = {key for case in cases for key in case}
-        model = {kind: {key: value for key, value in self._book.model[kind].items() if key in reached | named}
+        return self._runs(keys, cases, self._book.reached(*keys))
+
+    def _runs(self, keys: Sequence[str], cases: Sequence[Case], reached: set[str]) -> engines.Runs:
+        wanted = reached.union(*cases)
+        model = {kind: {key: value for key, value in self._book.model[kind].items() if key in wanted}
                  for kind in ("values", "formulas", "errors")}  # fmt: skip
         return engines.calculate(model, keys, cases, self.same)
 
@@ -50,18 +54,18 @@ class Recalculated:
         """The values of cells of the model, or the score if the engines do not decide all. `name` is for the reason."""
         model = self._book.model
         formulas = [key for key in keys if key in model["formulas"]]
-        if unfit := self.unfit(name, formulas):
+        if self._book.problem:
+            return undecided(self._book.problem)
+        reached = self._book.reached(*formulas)
+        if unfit := self._unfit(name, reached):
             return unfit
         values = {key: Found(model["values"].get(key), model["errors"].get(key, "")) for key in keys}
         if not formulas:
             return values
-        runs = self.runs(formulas, [{}])
+        runs = self._runs(formulas, [{}], reached)
         for key in formulas:
             agreed = engines.agreed(runs.of(key, 0), self.same)
             if agreed is None:
                 return undecided(f"{name}: {engines.told(runs.of(key, 0))}")
             values[key] = agreed
         return values
-
-    def _reached(self, keys: Sequence[str]) -> set[str]:
-        return set[str]().union(*map(self._book.reached, keys))
