@@ -1,5 +1,7 @@
 """Pivot tables of workbooks count if they show what their sources give, in the layouts of Excel and LibreOffice."""
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,8 @@ from verikit.verifiers.xlsx.observed import keys_of
 from verikit.verifiers.xlsx.pivot_layout import AxisLayout, item_of, layouts, prefixes, tree_of
 
 pytest.importorskip("openpyxl")
+from openpyxl import load_workbook
+from openpyxl.styles import Font
 
 PRICE, COUNT = ("price", "sum", "Sum of price"), ("n", "count", "Count of n")
 CROSS = [
@@ -72,8 +76,8 @@ def computed(rows=ROWS):
 
 HONEST = {
     "rows and columns": lambda: (crossed(), WANTED),
-    "no records but a refresh": lambda: (crossed([], cached={"refreshOnLoad": "1"}), WANTED),
-    "without totals": lambda: (crossed([line[:3] for line in CROSS[:-1]], place="A3:C7"), WANTED),
+    "without totals": lambda: (crossed([line[:3] for line in CROSS[:-1]], place="A3:C7", rowGrandTotals="0",
+                                       colGrandTotals="0"), WANTED),
     "other order and spelling": lambda: (crossed([*CROSS[:2], ["Tea", *CROSS[4][1:]], CROSS[3], CROSS[2], CROSS[5]]),
                                          WANTED),
     "a formula in the source": lambda: (crossed(rows=computed()), WANTED),
@@ -97,6 +101,7 @@ REFUSED = {
     "labels are exchanged": lambda: (crossed(replaced(2, 0, "tea", replaced(4, 0, "milk"))), WANTED),
     "a number is empty": lambda: (crossed(replaced(4, 2, None)), WANTED),
     "a formula in its cells": lambda: (crossed(replaced(4, 2, "=112")), WANTED),
+    "empty, to be refreshed": lambda: (crossed([], cached={"refreshOnLoad": "1"}), WANTED),
     "nothing is shown": lambda: (crossed([]), WANTED),
     "fewer rows of the source": lambda: (crossed(source={"ref": "A1:D6", "sheet": "Data"}), WANTED),
     "another sheet": lambda: (crossed(source={"ref": "A1:D7", "sheet": "Pivot"}), WANTED),
@@ -152,15 +157,116 @@ def test_tables_and_names_are_sources_too():
     assert graded(named).value == 1.0
 
 
-def test_forms_that_are_not_computed_have_no_value_unless_the_row_decides():
-    def grouped(name, content):
-        return content.replace(b"</sharedItems>", b"</sharedItems><fieldGroup/>") if "pivotCache" in name else content
+PART, CACHE = "xl/pivotTables/pivotTable1.xml", "xl/pivotCache/pivotCacheDefinition1.xml"
+STALE = replaced(4, 2, 111)
 
-    groups = parts_changed(crossed(replaced(4, 2, 111)), grouped)
-    for data in (groups, crossed(rows=[*ROWS[:-1], ["tea", 2024, 2, "=RAND()"]])):
-        assert graded(data).status == "error"
-        assert graded(data, undecided=0.0).value == 0.0
-        assert graded(data, {**WANTED, "rows": ["year"], "columns": ["item"]}).value == 0.0
+
+def edited(data, part, old, new):
+    def change(name, content):
+        return content.replace(old.encode(), new.encode(), 1) if name == part else content
+
+    changed = parts_changed(data, change)
+    assert changed != data
+    return changed
+
+
+FORMS = {
+    "a hidden item": (PART, '<item x="0"/>', '<item x="0" h="1"/>'),
+    "a filter": (PART, "<dataFields ", "<filters><filter/></filters><dataFields "),
+    "groups": (CACHE, "</sharedItems>", "</sharedItems><fieldGroup/>"),
+    "percentages": (PART, "<dataField ", '<dataField showDataAs="percentOfTotal" '),
+    "a calculated field": (CACHE, '<cacheField name="price" ', '<cacheField name="price" formula="n*0" '),
+    "blank rows": (PART, 'axis="axisRow"', 'axis="axisRow" insertBlankRow="1"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("shown", [CROSS, STALE, []], ids=["fresh", "stale", "empty"])
+def test_pivot_tables_that_do_not_plainly_show_their_source_do_not_count(change, shown):
+    score = graded(edited(crossed(shown, cached={"refreshOnLoad": "1"}), *change))
+    assert (score.value, "does not plainly show" in score.reason) == (0.0, True)
+
+
+def test_a_selected_page_does_not_count():
+    data = crossed(pages=("n",))
+    assert graded(data).value == 1.0
+    assert graded(edited(data, PART, "<pageField ", '<pageField item="0" ')).value == 0.0
+
+
+def test_a_pivot_table_without_the_id_of_its_cache_does_not_count():
+    data = edited(crossed(), PART, ' cacheId="7"', "")
+    assert graded(edited(data, "xl/workbook.xml", ' cacheId="7"', "")).value == 0.0
+
+
+def restyled(change, shown=CROSS, place="A3:D8", first=(1, 2, 1)):
+    made = load_workbook(io.BytesIO(book(ROWS, shown)))
+    change(made["Pivot"])
+    out = io.BytesIO()
+    made.save(out)
+    return with_pivot(out.getvalue(), table(ROWS, place, ["item"], ["year"], [PRICE], first=first), cache(ROWS, SOURCE))
+
+
+def swapped(sheet, one, other, code):
+    for cell, shown in ((one, other), (other, one)):
+        sheet[cell].number_format = code.format(sheet[shown].value)
+
+
+UNSEEN = {
+    "a hidden column": lambda sheet: setattr(sheet.column_dimensions["A"], "hidden", True),
+    "a hidden row": lambda sheet: setattr(sheet.row_dimensions[4], "hidden", True),
+    "white": lambda sheet: setattr(sheet["A7"], "font", Font(color="FFFFFFFF")),
+    "numbers": lambda sheet: swapped(sheet, "B4", "C4", '"{}"'),
+    "fourth section": lambda sheet: swapped(sheet, "A5", "A7", 'General;General;General;"{}"'),
+    "section of text": lambda sheet: swapped(sheet, "A5", "A7", '"{}, not "@'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", UNSEEN.values(), ids=UNSEEN)
+def test_labels_that_people_do_not_see_do_not_count(change):
+    score = graded(restyled(change))
+    assert (score.value, "is not visible" in score.reason) == (0.0, True)
+
+
+WRONG = [*CROSS[:2], ["milk", 999, 999, 999], ["tea", 1, 1, 1], *CROSS[1:]]
+OUTSIDE = {
+    "a wrong table above": lambda: restyled(lambda _: None, WRONG, "A3:D11", (1, 5, 1)),
+    "numbers next to labels": lambda: restyled(
+        lambda _: None, [[line[0], 999, 999, 999, *line[1:]] for line in CROSS], "A3:G8", (1, 2, 4)),
+    "numbers above labels": lambda: crossed(replaced(0, 1, 2024)),
+    "items above labels": lambda: crossed(replaced(0, 1, "tea")),
+    "totals below": lambda: crossed(replaced(5, 3, 999), place="A3:D7"),
+    "totals beside": lambda: crossed(replaced(5, 3, 999), place="A3:C8"),
+    "no word for totals": lambda: crossed(replaced(5, 0, "coffee")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", OUTSIDE.values(), ids=OUTSIDE)
+def test_cells_that_no_field_needs_do_not_count(make):
+    assert graded(make()).value == 0.0
+
+
+UNCLEAR = {
+    "a truth value": [*ROWS[:-1], ["tea", 2024, 2, True]], "an error": [*ROWS[:-1], ["tea", 2024, 2, "=1/0"]],
+    "a heading": [[*ROWS[0][:3], '="price"'], *ROWS[1:]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", UNCLEAR.values(), ids=UNCLEAR)
+def test_sources_have_no_value_only_if_the_given_workbook_is_unclear_too(rows):
+    def scored(given):
+        sample = left(crossed(STALE, rows=rows), before=given)
+        return verikit.xlsx(file="*", pivot=[WANTED]).score([sample])[0]
+
+    assert graded(crossed(STALE, rows=rows)).value == 0.0
+    assert scored(book(ROWS, [])).value == 0.0
+    assert scored(book(rows, [])).status == "error"
+
+
+def test_formulas_of_the_source_that_engines_do_not_decide_have_no_value_unless_the_row_decides():
+    data = crossed(rows=[*ROWS[:-1], ["tea", 2024, 2, "=RAND()"]])
+    assert graded(data).status == "error"
+    assert graded(data, undecided=0.0).value == 0.0
+    assert graded(data, {**WANTED, "rows": ["year"], "columns": ["item"]}).value == 0.0
 
 
 @pytest.mark.parametrize(("function", "right"), [("average", 54), ("min", 50), ("max", 57), ("count", 3)])
@@ -173,7 +279,7 @@ def test_functions_are_computed(function, right):
     wanted = {"source": "Data!A1:D7", "rows": ["item"], "values": {"price": function}}
 
     def made(lines):
-        definition = table(ROWS, "A3:B6", ["item"], [], [("price", function, "price")])
+        definition = table(ROWS, "A3:B6", ["item"], [], [("price", function, "price")], colGrandTotals="0")
         return with_pivot(book(ROWS, lines), definition, cache(ROWS, SOURCE))
 
     assert graded(made(shown), wanted).value == 1.0
@@ -194,11 +300,16 @@ def test_libreoffice_refreshes_a_stale_pivot_table_when_it_saves():
 @pytest.mark.parametrize("pivot", [
     {}, {"source": "A1:D7"}, {"source": "A:D", "values": {"n": "sum"}}, {"source": "A1:D7", "values": {"n": "cake"}},
     {"source": "A1:D7", "values": ["n"]}, {"source": "A1:D7", "values": {"n": "sum"}, "rows": "item"},
-    {"source": "A1:D7", "values": {"n": "sum"}, "colour": "red"},
+    {"source": "A1:D7", "values": {"n": "sum"}, "colour": "red"}, {"source": "A1:D1", "values": {"n": "sum"}},
+    *({"source": "A1:D7", "values": values} for values in ({"n": 5}, {5: "sum"}, {"n": [["a"]]}, {"n": []}, {})),
+    *({"source": "A1:D7", "values": {"n": "sum"}, name: value} for name in ("rows", "columns", "filters", "sheet")
+      for value in (5, [5], None)), 5,
 ])  # fmt: skip
 def test_pivot_tables_that_make_no_sense_are_refused(pivot):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"pivot\[0\]"):
         verikit.xlsx(pivot=[pivot])
+    with pytest.raises(UsageError, match="pivot must be a list"):
+        verikit.xlsx(pivot=pivot)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -207,11 +318,13 @@ def test_damaged_pivot_tables_are_read_or_refused(seed):
     assert "refused" in told or isinstance(told["pivots"]["tables"], list)
 
 
-def test_a_pivot_table_of_very_many_cells_has_no_value(monkeypatch):
+def test_a_pivot_table_of_very_many_cells_is_not_read(monkeypatch):
     monkeypatch.setattr(of_pivots, "MOST_SHOWN", 10)
-    [told] = workbook.read([crossed()], REQUEST)["pivots"]["tables"]
+    sources = [["Data!A1:D7", ["item", "year", "price"]]]
+    [told] = workbook.read([crossed()], {**REQUEST, "sources": sources})["pivots"]["tables"]
     assert told["large"]
     assert told["cells"] == []
+    assert graded(crossed(place="A3:Z9999")).value == 0.0
 
 
 ITEMS = st.sampled_from(["a", "b", "c", 1.0, 2.0])

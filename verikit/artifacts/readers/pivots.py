@@ -16,7 +16,7 @@ from verikit.artifacts.readers.slides.package import Element, Package, R, truth,
 
 MOST_PIVOTS = 100
 MOST_SHOWN = 20_000
-"""Cells of all pivot tables."""
+"""Cells of a pivot table."""
 _MOST_FIELDS = 16_384
 _VALUES = -2
 """The number of the field that stands for the values."""
@@ -34,12 +34,16 @@ class Pivots:
         package: The parts of the file.
         book: The workbook.
         describe: Describes a cell.
+        wanted: The requested sources, each with the fields that are used. Cells of others are not read.
     """
 
-    def __init__(self, package: Package, book: OpenWorkbook, describe: Describe) -> None:
+    def __init__(
+        self, package: Package, book: OpenWorkbook, describe: Describe, wanted: Sequence[tuple[str, Sequence[str]]]
+    ) -> None:
         self._package, self._book, self._describe = package, book, describe
         self._reach = Reach(book)
-        self._shown = 0
+        self._wanted = {(self._area(source), _folded(fields)) for source, fields in wanted}
+        self._left = MOST_SHOWN * len(wanted)
 
     def observation(self, asked: bool) -> dict[str, Any]:
         """All pivot tables of all sheets, and the model of their sources. Nothing if they are not asked for.
@@ -58,6 +62,14 @@ class Pivots:
                 found.append(self._one(sheet, relation.target, root))
         return {"tables": found, "model": self._reach.model(), "problem": self._reach.problem}
 
+    def _area(self, source: str) -> str:
+        """A requested source as the model names it; empty if its sheet does not exist."""
+        area = reference(source)
+        title = self._book.title_of(area.sheet) if area is not None and area.sheet else self._book.first
+        if area is None or title is None:
+            return ""
+        return self._book.named(CellArea(title, area.top, area.left, area.bottom, area.right))
+
     def _one(self, sheet: SheetPart, part: str, root: Element) -> dict[str, Any]:
         cache = self._cache(part, root)
         fields = cache.findall(f"{S}cacheFields/{S}cacheField")
@@ -71,12 +83,14 @@ class Pivots:
         data = root.findall(f"{S}dataFields/{S}dataField")[:_MOST_FIELDS]
         told["values"] = [[_name(names, whole(one, "fld", -1)), one.get("subtotal", "sum"), one.get("name", "")]
                           for one in data]  # fmt: skip
-        told["source"], told["problem"] = self._source(sheet, cache)
-        told["refreshes"] = truth(cache, "refreshOnLoad")
-        told["form"] = _form(root, fields, axes, len(data))
-        told["columns_of"] = self._columns(told)
-        return {"sheet": sheet.title, "hidden": "" if sheet.state == "visible" else "its sheet is hidden",
-                **told, **self._place(sheet, root)}  # fmt: skip
+        told["source"] = self._source(sheet, cache)
+        told["form"] = _form(root, cache, fields, axes, data)
+        told["totals"] = [truth(root, name, default=True) for name in ("colGrandTotals", "rowGrandTotals")]
+        used = [*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])]
+        is_wanted = (told["source"], _folded(used)) in self._wanted
+        return {"sheet": sheet.title, "hidden": "" if sheet.state == "visible" else "its sheet is hidden", **told,
+                **(self._columns(told["source"], used) if is_wanted else {"columns_of": {}, "computed": []}),
+                **self._place(sheet, root, is_wanted)}  # fmt: skip
 
     def _cache(self, part: str, root: Element) -> Element:
         """The definition of a pivot table's cache; an empty element if it is missing or not the workbook's."""
@@ -85,30 +99,33 @@ class Pivots:
         workbook, relations = self._package.tree(main), self._package.relations(main)
         for one in workbook.iterfind(f"{S}pivotCaches/{S}pivotCache") if workbook is not None else ():
             relation = relations.get(one.get(f"{R}id", ""))
-            if one.get("cacheId") == root.get("cacheId") and relation is not None and relation.target == target:
+            if one.get("cacheId", "") == root.get("cacheId") and relation is not None and relation.target == target:
                 found = self._package.tree(target)
                 return found if found is not None else Element("none")
         return Element("none")
 
-    def _source(self, sheet: SheetPart, cache: Element) -> tuple[str, str]:
-        """The area of the records with their headings, and why it can't be known."""
+    def _source(self, sheet: SheetPart, cache: Element) -> str:
+        """The area of the records with their headings; empty if it is not one fixed area."""
         source = cache.find(f"{S}cacheSource/{S}worksheetSource")
         if source is None or source.get(f"{R}id") is not None:
-            return "", ""
+            return ""
         name, place, title = source.get("name", ""), source.get("ref", ""), source.get("sheet", "")
         if name and (table := whole_table(self._book, name)):
-            return table, ""
+            return table
         quoted = "'" + title.replace("'", "''") + "'!" if title else ""
-        found, problem = areas(self._book, sheet.title, (quoted + (name or place))[:8192])
-        return found[0] if len(found) == 1 else "", problem
+        found, _ = areas(self._book, sheet.title, (quoted + (name or place))[:8192])
+        return found[0] if len(found) == 1 else ""
 
-    def _columns(self, told: dict[str, Any]) -> dict[str, int]:
-        """The columns of the used fields, by their headings. The cells of these columns go into the model."""
-        area = reference(told["source"])
+    def _columns(self, source: str, used: Sequence[str]) -> dict[str, Any]:
+        """The columns of the used fields, by their headings, and the headings that are formulas.
+
+        The cells of these columns go into the model.
+        """
+        area = reference(source)
         if area is None:
-            return {}
-        title, headings = self._title(area), self._headings(area, told)
-        used = dict.fromkeys([*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])])
+            return {"columns_of": {}, "computed": []}
+        title = self._title(area)
+        headings, computed = self._headings(area)
         found = {name: headings[name.casefold()] for name in used if name.casefold() in headings}
         try:
             for column in found.values():
@@ -116,30 +133,31 @@ class Pivots:
                     self._reach.follow(title, row, column)
         except TooFar as problem:
             self._reach.problem = str(problem)
-        return found
+        return {"columns_of": found, "computed": computed}
 
-    def _headings(self, area: CellArea, told: dict[str, Any]) -> dict[str, int]:
+    def _headings(self, area: CellArea) -> tuple[dict[str, int], list[str]]:
         headings: dict[str, int] = {}
+        computed = []
         for column in range(area.left, area.right + 1):
             content = self._book.content(self._title(area), area.top, column)
             if content.formula:
-                told["problem"] = told["problem"] or "a heading of its source is a formula"
+                computed.append(self._book.key(self._title(area), area.top, column))
             headings.setdefault(_text(content.value).casefold(), column)
-        return headings
+        return headings, computed
 
     def _title(self, area: CellArea) -> str:
         return [*self._book.sheets][int(area.sheet[1:]) - 1]
 
-    def _place(self, sheet: SheetPart, root: Element) -> dict[str, Any]:
+    def _place(self, sheet: SheetPart, root: Element, is_wanted: bool) -> dict[str, Any]:
         """The cells that the pivot table fills, by rows, and the first row and column of its numbers."""
         location = root.find(f"{S}location")
         area = reference(location.get("ref", "")) if location is not None else None
         first = [max(whole(location, name), 0) for name in ("firstDataRow", "firstDataCol")]
-        if area is None or area.sheet or sheet.title not in self._book.sheets:
+        if not is_wanted or area is None or area.sheet or sheet.title not in self._book.sheets:
             return {"cells": [], "first": first, "large": False}
-        self._shown += area.size
-        if self._shown > MOST_SHOWN:
+        if area.size > min(MOST_SHOWN, self._left):
             return {"cells": [], "first": first, "large": True}
+        self._left -= area.size
         cells = [[self._describe(sheet.title, row, column) for column in range(area.left, area.right + 1)]
                  for row in range(area.top, area.bottom + 1)]  # fmt: skip
         return {"cells": cells, "first": first, "large": False}
@@ -157,23 +175,55 @@ def _name(names: Sequence[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else ""
 
 
+def _folded(names: Sequence[str]) -> frozenset[str]:
+    return frozenset(name.casefold() for name in names)
+
+
 def _text(value: Any) -> str:
     """A heading as pivot tables name it."""
     return f"{value:.15g}" if isinstance(value, float) else str(value or "")
 
 
-def _form(root: Element, fields: Sequence[Element], axes: dict[str, list[int]], data: int) -> str:
-    """Why what a pivot table must show is not computed: it has groups or a rare layout. Empty if it is."""
+def _form(root: Element, cache: Element, fields: Sequence[Element], axes: dict[str, list[int]],
+          data: Sequence[Element]) -> str:  # fmt: skip
+    """Why a pivot table does not plainly show its source, or has a rare layout. Empty if it does."""
     pivot = root.findall(f"{S}pivotFields/{S}pivotField")
     used = [number for name in ("rows", "columns") for number in axes[name] if 0 <= number < len(pivot)]
+    numbers = {*used, *(whole(one, "fld", -1) for one in data)}
     if any(_has_groups(field) for number, field in enumerate(fields) if number in used):
         return "a field has groups"
+    if _is_filtered(root, pivot):
+        return "it leaves out items"
+    if any(one.get("showDataAs", "normal") != "normal" or _shows_other(one) for one in data):
+        return "a value is shown as a difference or a percentage"
+    calculated = any(not truth(field, "databaseField", default=True) or field.get("formula")
+                     for number, field in enumerate(fields) if number in numbers)  # fmt: skip
+    if calculated or any(one.tag in (f"{S}calculatedItem", f"{S}calculatedMember") for one in cache.iter()):
+        return "it has calculated fields or items"
     if any(truth(pivot[number], name) for number in used for name in (*_OWN_SUBTOTALS, "insertBlankRow")):
         return "a field has subtotals of another kind, or blank rows"
+    return _layout(pivot, axes, len(data))
+
+
+def _layout(pivot: Sequence[Element], axes: dict[str, list[int]], data: int) -> str:
+    """Why a layout is not read."""
     places = [axes[name].index(_VALUES) - len(axes[name]) for name in ("rows", "columns") if _VALUES in axes[name]]
     if _VALUES in axes["rows"] or (data > 1 and places != [-1]):
         return "the values are not the last field of the columns"
     return "its fields have several layouts" if _is_mixed(pivot, axes) else ""
+
+
+def _is_filtered(root: Element, pivot: Sequence[Element]) -> bool:
+    """Whether an item is hidden or selected, or a filter is set."""
+    pages = root.findall(f"{S}pageFields/{S}pageField")
+    hidden = any(truth(item, "h") for field in pivot for item in field.iterfind(f"{S}items/{S}item"))
+    filters = root.find(f"{S}filters/{S}filter") is not None or any(truth(field, "autoShow") for field in pivot)
+    return hidden or filters or any(page.get("item") is not None for page in pages)
+
+
+def _shows_other(data: Element) -> bool:
+    """Whether an extension of a value shows it as something else."""
+    return any(one.get("pivotShowAs", "normal") != "normal" for one in data.iter())
 
 
 def _has_groups(field: Element) -> bool:

@@ -24,7 +24,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one workbook.
 
     `cells`: references whose cells are described. `model`: the references whose formulas are followed to their inputs.
-    `charts`, `pivots`: whether these are described too.
+    `charts`, `pivots`: whether these are described too. `sources`: the sources and fields of requested pivot tables.
     """
     try:
         parts = container.parts(blobs[0], "xlsx")
@@ -55,6 +55,7 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
     except TooFar as problem:
         reach.problem = str(problem)
     package = Package(parts, {})
+    pivots = Pivots(package, readable, partial(_described, readable), request.get("sources", []))
     return {
         "sheets": [{"title": sheet.title, "state": str(sheet.sheet_state), "key": readable.sheet_key(sheet.title)}
                    for sheet in sheets],
@@ -63,7 +64,7 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
         "links": sorted(name for name in parts if name.startswith("xl/externalLinks/") and name.endswith(".xml")),
         "cells": cells, "missing": missing, "model": reach.model(), "problem": reach.problem,
         "charts": charts(package, readable) if request.get("charts") else [],
-        "pivots": Pivots(package, readable, partial(_described, readable)).observation(bool(request.get("pivots"))),
+        "pivots": pivots.observation(bool(request.get("pivots"))),
     }  # fmt: skip
 
 

@@ -66,6 +66,16 @@ def lies(value: float, code: str) -> str:
     return ""
 
 
+def lies_of_text(text: str, code: str) -> str:
+    """Why the format of a string does not show the string alone. Empty if it does."""
+    parts = sections(code)
+    part = parts[3] if len(parts) > 3 else parts[-1]
+    if len(parts) < 4 and "@" not in part:
+        return ""
+    shown = "".join(text if token.lower() in ("@", "general") else _plain(token) for token in part)
+    return "" if shown.strip() == text.strip() else "the number format shows another text"
+
+
 def _looks_like_digits(token: str) -> bool:
     """Whether a literal of a format could pass for a part of the number; `"Q1 "` could not."""
     return any(letter.isdigit() for letter in token) and not any(letter.isalpha() for letter in token)

@@ -66,12 +66,12 @@ class SeenPivot:
     filters: Sequence[str]
     values: Sequence[Sequence[str]]
     """A field, a function and a caption each."""
-    refreshes: bool
-    """Whether programs refresh it when they open the workbook."""
     form: str
-    """Why what it must show is not computed."""
-    problem: str
-    """Why its source can't be known."""
+    """Why it does not plainly show its source."""
+    totals: Sequence[bool]
+    """Whether it must have a row and a column of totals."""
+    computed: Sequence[str]
+    """Headings of its source that are formulas."""
     cells: Sequence[Sequence[SeenCell]]
     """The rows that it fills."""
     first: Sequence[int]
@@ -114,8 +114,9 @@ _CHART = _made(SeenChart, {"sheet": text, "hidden": text, "series": each(_SERIES
 _NAMES = each(text, 20_000)
 _PIVOT = _made(SeenPivot, {
     "sheet": text, "hidden": text, "source": text, "columns_of": mapping(whole, 20_000), "rows": _NAMES,
-    "columns": _NAMES, "filters": _NAMES, "values": each(each(text, 3), 20_000), "refreshes": truth, "form": text,
-    "problem": text, "cells": each(each(_cell, 20_000), 20_000), "first": each(whole, 2), "large": truth,
+    "columns": _NAMES, "filters": _NAMES, "values": each(each(text, 3), 20_000), "form": text,
+    "totals": each(truth, 2), "computed": _NAMES, "cells": each(each(_cell, 20_000), 20_000), "first": each(whole, 2),
+    "large": truth,
 })  # fmt: skip
 _PIVOTS = _made(SeenPivots, {"tables": each(_PIVOT, 1000), "model": _MODEL, "problem": text})
 _SHAPE: Shape = record({
@@ -145,7 +146,13 @@ class SeenWorkbook:
 
     @classmethod
     def read(
-        cls, blob: bytes, cells: Sequence[str], model: Sequence[str], *, charts: bool = False, pivots: bool = False
+        cls,
+        blob: bytes,
+        cells: Sequence[str],
+        model: Sequence[str],
+        *,
+        charts: bool = False,
+        pivots: Sequence[tuple[str, Sequence[str]]] = (),
     ) -> SeenWorkbook:
         """Have a workbook read in the sandbox.
 
@@ -154,14 +161,15 @@ class SeenWorkbook:
             cells: References to describe.
             model: The cells among them whose formulas are followed.
             charts: Whether to read its charts.
-            pivots: Whether to read its pivot tables.
+            pivots: The sources and fields of the requested pivot tables. Without them none is read.
 
         Raises:
             AgentFault: It is not a workbook that is safe to open.
             WorkspaceError: The reader died.
             MissingExtra: openpyxl is not installed.
         """
-        request = {"cells": list(dict.fromkeys(cells)), "model": list(model), "charts": charts, "pivots": pivots}
+        request = {"cells": list(dict.fromkeys(cells)), "model": list(model), "charts": charts, "pivots": bool(pivots),
+                   "sources": [*map(list, pivots)]}  # fmt: skip
         return cls(**observe(READER, [blob], request))
 
     def asked(self, name: str) -> Sequence[SeenCell]:

@@ -5,7 +5,7 @@ Programs write several layouts. All are tried, and one must explain every label.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
@@ -18,6 +18,12 @@ Content = str | bool | float | None
 Tree = dict[Item, "Tree"]
 Subtotals = Literal["none", "top", "bottom"]
 BLANK: Item = ("blank", "")
+_TOTALS = (
+    "total", "result", "résultat", "gesamt", "ergebnis", "totaal", "totaux", "summa", "suma", "yhteensä", "összes",
+    "toplam", "celkov", "итог", "підсумок", "усього", "σύνολο", "άθροισμα", "总", "總", "総", "合计", "合計", "총",
+    "합계", "الإجمالي", "סכום",
+)  # fmt: skip
+"""Words of the label of grand totals, in the languages of Excel and LibreOffice."""
 
 
 def item_of(value: Content) -> Item:
@@ -92,6 +98,8 @@ class _Reading:
     def whole(self, tree: Tree) -> bool:
         if self._depth and not self._level((), tree):
             return False
+        if self._layout.grand and self._depth and not _is_total(self._next()[:1], tree):
+            return False
         if (self._layout.grand or not self._depth) and not self._totals((), 0):
             return False
         return len(self.found) == len(self._lines)
@@ -127,7 +135,9 @@ class _Reading:
             line = self._next()
             if self._captions and _text(line[-1:]) != self._captions[number]:
                 return False
-            column = len(prefix) - 1
+            column = 0 if self._layout.one_column else len(prefix) - 1
+            if not _blank(line[column + 1 : len(line) - bool(self._captions)]):
+                return False
             if number and not _blank_or(line[column : column + 1], prefix[-1]):
                 return False
             if (not line and self._depth) or not self._repeats(line, prefix[:-1]):
@@ -147,18 +157,34 @@ class _Reading:
             line = self._next()
             if len(self.found) >= len(self._lines):
                 return False
-            label, deeper = _text(line[column : column + 1]), line[column + 1 :]
+            label, end = _text(line[column : column + 1]), len(line) - bool(self._captions)
+            if not _blank(line[column + 1 : end]) or not self._repeats(line, prefix[:-1]):
+                return False
             if self._depth and not label:
                 return False
             if prefix and prefix[-1][0] == "text" and str(prefix[-1][1]) not in label:
                 return False
-            alone = not self._depth and self._captions  # the values are the only field of the columns
-            if alone and _text(line[-1:]) != self._captions[number]:
-                return False
-            if self._depth and not _blank(deeper) and _text(deeper[-1:]) not in self._captions:
+            if self._captions and not self._is_captioned(label, _text(line[-1:]), number):
                 return False
             self.found.append((prefix, number))
         return True
+
+    def _is_captioned(self, label: str, last: str, number: int) -> bool:
+        """Whether the labels of a total name a caption: the innermost label, or else a part of the outer one."""
+        caption = self._captions[number]
+        return last == caption or bool(self._depth and not last and caption in label)
+
+
+def _is_total(labels: Line, tree: Tree) -> bool:
+    """Whether a label is that of a grand total, and not an item."""
+    label = _text(labels)
+    return item_of(label) not in tree and any(word in label for word in _TOTALS)
+
+
+def shows_item(label: Content, items: Set[Item]) -> bool:
+    """Whether a label is a number, or one of some items."""
+    number = _as_number(label)
+    return number[0] != "text" or item_of(label.strip() if isinstance(label, str) else label) in items
 
 
 def _item(label: Content, left: Tree) -> Item | None:

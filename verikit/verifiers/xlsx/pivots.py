@@ -6,10 +6,10 @@ Plain Python computes what a pivot table must show, from the recalculated cells 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeGuard
 
 from verikit.artifacts.readers.references import letters, reference
 from verikit.errors import UsageError
@@ -17,13 +17,17 @@ from verikit.types import Score
 from verikit.verifiers.xlsx import number_formats
 from verikit.verifiers.xlsx.engines import Found, Same
 from verikit.verifiers.xlsx.observed import SeenCell, SeenPivot, SeenWorkbook
-from verikit.verifiers.xlsx.pivot_layout import Line, Prefix, item_of, layouts, prefixes, tree_of
+from verikit.verifiers.xlsx.pivot_layout import Item, Line, Prefix, item_of, layouts, prefixes, shows_item, tree_of
 from verikit.verifiers.xlsx.recalculated import Recalculated
 from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
 
 FUNCTIONS = ("average", "count", "max", "min", "sum")
 _PIVOT = {"sheet", "source", "rows", "columns", "filters", "values"}
 _EXAMPLE = 'pivot=[{"source": "Data!A1:D9", "rows": ["item"], "values": {"price": "sum"}}]'
+_MOST_UNCLEAR = 100
+"""Cells that are looked up in the given workbooks."""
+Given = Callable[[Sequence[str]], Iterable[SeenWorkbook]]
+"""Reads some cells of the workbooks that the agent was given."""
 Places = Sequence[tuple[Prefix, int] | None]
 Groups = Mapping[tuple[Prefix, Prefix], Sequence[Sequence[Found]]]
 """The values of each field of values, by the items of the rows and of the columns."""
@@ -35,26 +39,48 @@ def check_pivots(asked: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         UsageError: A pivot table has no source or no values, or an unknown key, function or reference.
     """
-    for pivot in asked:
-        if not isinstance(pivot, Mapping) or not {"source", "values"} <= set(pivot) <= _PIVOT or not pivot["values"]:
-            raise UsageError(
-                f"a pivot table has `source` and `values`, and may have `columns`, `filters`, `rows`, `sheet`; got "
-                f"{pivot!r:.80}", hint=_EXAMPLE,
-            )  # fmt: skip
+    if not isinstance(asked, list | tuple):
+        raise _usage(f"pivot must be a list, got {asked!r:.80}")
+    for number, pivot in enumerate(asked):
+        name = f"pivot[{number}]"
+        if not isinstance(pivot, Mapping) or not {"source", "values"} <= set(pivot) <= _PIVOT:
+            raise _usage(f"{name} must have `source` and `values`, and may have `columns`, `filters`, `rows`, `sheet`; "
+                         f"got {pivot!r:.80}")  # fmt: skip
+        if not isinstance(pivot.get("sheet", ""), str):
+            raise _usage(f"{name}.sheet must be a string, got {pivot['sheet']!r:.80}")
         area = reference(pivot["source"]) if isinstance(pivot["source"], str) else None
-        if area is None or area.open_ended:
-            raise UsageError(f"source must be a range, got {pivot['source']!r:.80}", hint="Data!A1:D9")
-        for name in ("rows", "columns", "filters"):
-            if isinstance(pivot.get(name, ()), str):
-                raise UsageError(f"{name} of a pivot table must be a list, got {pivot[name]!r:.80}", hint=_EXAMPLE)
-        _check_values(pivot)
+        if area is None or area.open_ended or area.top == area.bottom:
+            raise UsageError(f"{name}.source must be a range of headings and records, without whole columns, got "
+                             f"{pivot['source']!r:.80}", hint="Data!A1:D9")  # fmt: skip
+        for axis in ("rows", "columns", "filters"):
+            if not _is_names(pivot.get(axis, ())):
+                raise _usage(f"{name}.{axis} must be a list of fields, got {pivot[axis]!r:.80}")
+        _check_values(f"{name}.values", pivot["values"])
 
 
-def _check_values(pivot: Mapping[str, Any]) -> None:
-    if not isinstance(pivot["values"], Mapping):
-        raise UsageError(f"values must map fields to functions, got {pivot['values']!r:.80}", hint=_EXAMPLE)
-    if unknown := {function for _, function in _values(pivot)} - set(FUNCTIONS):
-        raise UsageError(f"function {min(unknown)!r:.80} not found", hint=", ".join(FUNCTIONS))
+def _check_values(name: str, values: object) -> None:
+    if not isinstance(values, Mapping) or not values:
+        raise _usage(f"{name} must map fields to functions, got {values!r:.80}")
+    for field, given in values.items():
+        functions = [given] if isinstance(given, str) else given
+        if not isinstance(field, str) or not functions or not _is_names(functions):
+            raise _usage(f"{name} must map fields to functions, got {field!r:.80} with {given!r:.80}")
+        if unknown := set(functions) - set(FUNCTIONS):
+            raise UsageError(f"{name}[{field!r:.80}]: function {min(unknown)!r:.80} not found",
+                             hint=", ".join(FUNCTIONS))  # fmt: skip
+
+
+def _is_names(given: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+
+
+def _usage(message: str) -> UsageError:
+    return UsageError(message, hint=_EXAMPLE)
+
+
+def wanted_sources(asked: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """The source of each requested pivot table, and the fields that it uses."""
+    return [(one["source"], [*one.get("rows", ()), *one.get("columns", ()), *one["values"]]) for one in asked]
 
 
 def _values(wanted: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -63,16 +89,23 @@ def _values(wanted: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((name.casefold(), function) for name, functions in given for function in functions)
 
 
-def pivots(book: SeenWorkbook, same: Same, asked: Sequence[Mapping[str, Any]]) -> Score:
-    """Whether the workbook has these pivot tables, and shows what their sources give. `same` compares values."""
+def pivots(book: SeenWorkbook, same: Same, asked: Sequence[Mapping[str, Any]], given: Given) -> Score:
+    """Whether the workbook has these pivot tables, and shows what their sources give.
+
+    Args:
+        book: The workbook.
+        same: Whether two values are the same.
+        asked: The requested pivot tables.
+        given: Reads cells of the workbooks that the agent was given.
+    """
     sources = Recalculated(replace(book, model=book.pivots.model, problem=book.pivots.problem), same)
-    return together([_pivot(sources, book, one) for one in asked])
+    return together([_pivot(sources, book, one, given) for one in asked])
 
 
-def _pivot(sources: Recalculated, book: SeenWorkbook, wanted: Mapping[str, Any]) -> Score:
+def _pivot(sources: Recalculated, book: SeenWorkbook, wanted: Mapping[str, Any], given: Given) -> Score:
     place = wanted.get("sheet", "")
     found = [one for one in book.pivots.tables if not place or one.sheet.casefold() == place.casefold()]
-    scores = [_definition(book, one, wanted) or _Shown(sources, one).score() for one in found]
+    scores = [_definition(book, one, wanted) or _Shown(sources, book, one, given).score() for one in found]
     where = f" on the sheet {place!r:.60}" if place else ""
     return best(scores, f"the workbook has no pivot table{where}")
 
@@ -88,13 +121,11 @@ def _definition(book: SeenWorkbook, pivot: SeenPivot, wanted: Mapping[str, Any])
     if values != _values(wanted):
         told = ", ".join(f"{function} of {name}" for name, function, _ in pivot.values)
         return no(f"{where} shows the values {told or 'none':.80}")
-    if pivot.problem:
-        return undecided(f"the source of {where} is not read: {pivot.problem}")
     if pivot.source != book.key_of(wanted["source"]):
-        return no(f"{where} has another source: {book.named(pivot.source) or 'no range of cells':.80}")
-    missing = [name for name in (*pivot.rows, *pivot.columns, *(one[0] for one in pivot.values))
-               if name not in pivot.columns_of]  # fmt: skip
-    return no(f"{where} has a field that its source does not have: {missing[0]!r:.80}") if missing else None
+        return no(f"{where} has another source: {book.named(pivot.source) or 'no fixed range of cells':.80}")
+    if pivot.form:
+        return no(f"{where} does not plainly show its source: {pivot.form}")
+    return no(f"{where} has more cells than are read") if pivot.large else None
 
 
 def _other_axis(pivot: SeenPivot, wanted: Mapping[str, Any]) -> str | None:
@@ -115,42 +146,58 @@ class _Shown:
     """What one pivot table shows, against its source."""
 
     sources: Recalculated
+    book: SeenWorkbook
     pivot: SeenPivot
+    given: Given
 
     def score(self) -> Score:
         """Whether all numbers are those of the source."""
-        pivot, where = self.pivot, _where(self.pivot)
-        cells = [cell for row in pivot.cells for cell in row]
-        if pivot.refreshes and cells and all(map(_is_empty, cells)):
-            return YES  # programs fill it when they open the workbook
-        if unclear := self._unclear():
-            return undecided(f"{where} is not read: {unclear}")
-        if formula := next((cell for cell in cells if cell.formula), None):
-            return no(f"{formula.cell} of {where} is a formula")
+        where, cells = _where(self.pivot), [cell for row in self.pivot.cells for cell in row]
+        if all(map(_is_empty, cells)):
+            return no(f"{where} is empty: it must be refreshed before the workbook is saved")
+        for cell in cells:
+            if cell.formula:
+                return no(f"{cell.cell} of {where} is a formula")
+            if not _is_blank(cell) and (reason := _unseen(cell)):
+                return no(f"{cell.cell} of {where} is not visible: {reason}")
         records = self._records()
-        if isinstance(records, Score):
-            return records
-        return self._compared(records)
-
-    def _unclear(self) -> str:
-        return self.pivot.form or ("it has too many cells" if self.pivot.large else "")
+        return records if isinstance(records, Score) else self._compared(records)
 
     def _records(self) -> list[Mapping[str, Found]] | Score:
         """The records of the source, with a value for each field."""
-        area, where = reference(self.pivot.source), _where(self.pivot)
+        pivot, area, where = self.pivot, reference(self.pivot.source), _where(self.pivot)
         assert area is not None
+        if pivot.computed:
+            return self._unclear(pivot.computed, "is a formula", _has_formulas)
+        for name in (*pivot.rows, *pivot.columns, *(name for name, _, _ in pivot.values)):
+            if name not in pivot.columns_of:
+                return no(f"{where} has a field that its source does not have: {name!r:.80}")
         rows = range(area.top + 1, area.bottom + 1)
         keys = {name: [f"{area.sheet}!{letters(column)}{row}" for row in rows]
-                for name, column in self.pivot.columns_of.items()}  # fmt: skip
+                for name, column in pivot.columns_of.items()}  # fmt: skip
         found = self.sources.found(f"the source of {where}", [key for column in keys.values() for key in column])
         if isinstance(found, Score):
             return found
-        records: list[Mapping[str, Found]] = [
-            {name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))
-        ]
-        if any(map(_is_unclear, found.values())):
-            return undecided(f"the source of {where} has errors or truth values, which programs count differently")
-        return records
+        if unclear := [key for key, one in found.items() if _is_unclear(one)]:
+            return self._unclear(unclear, "is an error or a truth value", self._has_unclear)
+        return [{name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))]
+
+    def _unclear(self, keys: Sequence[str], told: str, is_so: Callable[[SeenWorkbook, Sequence[SeenCell]], bool]
+                 ) -> Score:  # fmt: skip
+        """The score for cells of the source that programs count differently: undecided if the agent was given one."""
+        names = [self.book.named(key) for key in keys[:_MOST_UNCLEAR]]
+        reason = f"{names[0]:.60}, of the source of {_where(self.pivot)}, {told}"
+        quoted = ["'{}'!{}".format(title.replace("'", "''"), cell)
+                  for title, _, cell in (name.rpartition("!") for name in names)]  # fmt: skip
+        for book in self.given(quoted):
+            if is_so(book, [cell for name in quoted for cell in book.cells.get(name, ())]):
+                return undecided(f"{reason} in the given workbook too")
+        return no(reason)
+
+    def _has_unclear(self, book: SeenWorkbook, cells: Sequence[SeenCell]) -> bool:
+        """Whether cells of a given workbook have errors or truth values, or can't be recalculated."""
+        found = Recalculated(book, self.sources.same).found("the given workbook", [cell.key for cell in cells])
+        return found.value is None if isinstance(found, Score) else any(map(_is_unclear, found.values()))
 
     def _compared(self, records: Sequence[Mapping[str, Found]]) -> Score:
         """Whether a layout explains the labels, and all numbers under them are right."""
@@ -158,13 +205,37 @@ class _Shown:
         keys = [tuple(tuple(item_of(record[name].value) for name in axis) for axis in (pivot.rows, pivot.columns))
                 for record in records]  # fmt: skip
         groups = self._groups(records, keys)
-        failed = no(f"{_where(pivot)} shows other items than its source has")
+        items = {item for key in keys for axis in key for item in axis}
+        if outside := self._outside(items):
+            return outside
+        failed = no(f"{_where(pivot)} shows other items or totals than its source has")
         for rows, columns in self._readings([key[0] for key in keys], [key[1] for key in keys]):
             score = self._numbers(rows, columns, groups)
             if score.value != 0.0:
                 return score
             failed = score
         return failed
+
+    def _outside(self, items: Set[Item]) -> Score | None:
+        """Why the cells next to the labels and numbers are not those of a pivot table; None if they are."""
+        pivot, (top, left), high = self.pivot, self.pivot.first, self._high()
+        deep = len(pivot.rows)
+        fits = max(high, 1) <= top <= high + 1 and min(deep, 1) <= left <= max(deep, 1)
+        if not fits or len(pivot.cells) <= top or len(pivot.cells[0]) <= left:
+            return no(f"{_where(pivot)} has its first number in another place than its fields need")
+        captions = [*pivot.cells[: top - high], *(row[:left] for row in pivot.cells[top - high : top])]
+        for cell in (cell for row in captions for cell in row):
+            if not _is_blank(cell) and (cell.error or shows_item(cell.value, items)):
+                return no(f"{cell.cell} of {_where(pivot)} shows an item or a number above the labels")
+        return None
+
+    def _captions(self) -> list[str]:
+        values = self.pivot.values
+        return [caption for _, _, caption in values] if len(values) > 1 else []
+
+    def _high(self) -> int:
+        """The rows of labels above the numbers."""
+        return len(self.pivot.columns) + bool(self._captions())
 
     def _groups(self, records: Sequence[Mapping[str, Found]], keys: Sequence[tuple[Prefix, ...]]) -> Groups:
         groups: dict[tuple[Prefix, Prefix], list[list[Found]]] = {}
@@ -177,17 +248,14 @@ class _Shown:
 
     def _readings(self, rows: Sequence[Prefix], columns: Sequence[Prefix]) -> Iterator[tuple[Places, Places]]:
         """Each way to read the labels of the rows together with each way to read those of the columns."""
-        pivot, (top, left) = self.pivot, self.pivot.first
-        captions = [caption for _, _, caption in pivot.values] if len(pivot.values) > 1 else []
-        high = len(pivot.columns) + bool(captions)
-        if high > top or len(pivot.cells) <= top or len(pivot.cells[0]) <= left:
-            return
-        row_lines, column_lines = self._labels(high)
+        pivot, captions = self.pivot, self._captions()
+        row_lines, column_lines = self._labels(self._high())
         row_tree, column_tree = tree_of(rows), tree_of(columns)
-        deep, wide = len(pivot.rows), len(pivot.columns)
-        of_rows = [prefixes(row_lines, row_tree, deep, layout) for layout in layouts(deep, columns=False)]
+        (deep, wide), (below, beside) = (len(pivot.rows), len(pivot.columns)), pivot.totals
+        of_rows = [prefixes(row_lines, row_tree, deep, layout)
+                   for layout in layouts(deep, columns=False) if layout.grand or not below]  # fmt: skip
         of_columns = [prefixes(column_lines, column_tree, wide, layout, captions)
-                      for layout in layouts(wide, columns=True)]  # fmt: skip
+                      for layout in layouts(wide, columns=True) if layout.grand or not beside]  # fmt: skip
         yield from ((one, other) for one in of_rows for other in of_columns if one is not None and other is not None)
 
     def _labels(self, high: int) -> tuple[list[Line], list[Line]]:
@@ -213,14 +281,12 @@ class _Shown:
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
         numbers = [one.value for one in values if isinstance(one.value, float)]
-        if reason := _unseen(cell):
-            return no(f"{cell.cell} of a pivot table is not visible: {reason}")
         if _is_blank(cell):
             return no(f"{cell.cell} of a pivot table is empty") if _has_result(values, function) else YES
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
         if not numbers and function == "average":
-            return undecided(f"{cell.cell} is an average of no numbers")
+            return YES if cell.error == "#DIV/0!" else _wrong(cell)
         right = self.sources.same(Found(cell.value, cell.error), Found(_result(numbers, values, function)))
         return YES if right else _wrong(cell)
 
@@ -240,14 +306,19 @@ def _is_unclear(one: Found) -> bool:
     return bool(one.error) or isinstance(one.value, bool)
 
 
+def _has_formulas(_: SeenWorkbook, cells: Sequence[SeenCell]) -> bool:
+    return any(cell.formula for cell in cells)
+
+
 def _is_empty(cell: SeenCell) -> bool:
     return _is_blank(cell) and not cell.formula
 
 
 def _unseen(cell: SeenCell) -> str:
-    """Why a person does not see the number of a cell; empty if people do."""
-    lie = number_formats.lies(cell.value, cell.format) if isinstance(cell.value, float) else ""
-    return cell.hidden or lie
+    """Why a person does not see the content of a cell; empty if people do."""
+    if isinstance(cell.value, str):
+        return cell.hidden or number_formats.lies_of_text(cell.value, cell.format)
+    return cell.hidden or (number_formats.lies(cell.value, cell.format) if isinstance(cell.value, float) else "")
 
 
 def _is_blank(cell: SeenCell) -> bool:
