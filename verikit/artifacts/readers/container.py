@@ -96,6 +96,18 @@ def media(blob: bytes) -> dict[str, bytes]:
     return found
 
 
+def unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part of any name. `parts` must have accepted the file.
+
+    Raises:
+        BadContainer: It can't be unpacked.
+    """
+    try:
+        return archive.read(name)
+    except (*_BROKEN, RuntimeError) as problem:
+        raise BadContainer(f"a part of the file can't be read: {problem}") from None
+
+
 def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
     if not blob.startswith(b"PK\3\4"):
         raise BadContainer(f"the file does not begin as a {kind} file does")

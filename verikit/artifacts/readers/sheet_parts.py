@@ -18,8 +18,10 @@ from verikit.artifacts.readers.slides.package import MC, Element, Package, R
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
 _END = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
-_BESIDE_CELLS = ("drawing", "pivotTable")
+_BESIDE_CELLS = re.compile(rb"drawing|pivotTable")
 """Relationships of sheets that openpyxl need not read."""
+_MOST_AREAS = 100
+"""Of one reference."""
 _MICROSOFT = "http://schemas.microsoft.com/office/drawing/"
 _UNDERSTOOD = {
     f"{_MICROSOFT}{year}".encode()
@@ -41,12 +43,13 @@ class SheetPart:
 def cells_only(parts: Mapping[str, bytes], blob: bytes) -> bytes:
     """The workbook without its drawings and pivot tables, which `openpyxl` would parse for each sheet, or fail on."""
     related = [name for name in parts if "/_rels/" in name and "sheets/" in name.lower()]
-    if not any(kind.encode() in parts[name] for name in related for kind in _BESIDE_CELLS):
+    if not _BESIDE_CELLS.search(b"".join(parts[name] for name in related)):
         return blob
+    changed = {name: _without(name, parts[name]) for name in (*related, "xl/workbook.xml")}
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, _without(name, content) if name in (*related, "xl/workbook.xml") else content)
+    with zipfile.ZipFile(io.BytesIO(blob)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():  # other parts may have any name, even sheets
+            new.writestr(name, changed.get(name) or parts.get(name) or container.unpacked(old, name))
     return out.getvalue()
 
 
@@ -57,9 +60,14 @@ def _without(name: str, content: bytes) -> bytes:
         raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
     for child in list(root):
         kind = child.get("Type", "").rpartition("/")[2] if name.endswith(".rels") else ""
-        if kind in _BESIDE_CELLS or child.tag == f"{S}pivotCaches":
+        if _BESIDE_CELLS.fullmatch(kind.encode()) or child.tag == f"{S}pivotCaches":
             root.remove(child)
-    return ElementTree.tostring(root)
+    try:
+        return ElementTree.tostring(root)
+    except RecursionError:
+        raise container.BadContainer(
+            "a part of the file has more elements in elements than any program writes"
+        ) from None
 
 
 def sheet_parts(package: Package) -> list[SheetPart]:
@@ -147,8 +155,9 @@ def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:
     if formula.problem:
         return [], formula.problem
     found = [book.named(area) for area in formula.areas]
-    plain = re.sub(r"[=(), ]", "", written) == "".join(found)
-    return (found, "") if plain and not formula.fault and not formula.functions else ([], "")
+    plain = re.sub(r"[()]", "", written.removeprefix("=")).strip()
+    is_list = re.sub(r"\s*,\s*", ",", plain) == ",".join(found)  # a space between two areas is an operator
+    return (found, "") if is_list and len(found) <= _MOST_AREAS and not formula.fault else ([], "")
 
 
 def _sheet_of(book: OpenWorkbook, title: str, text: str) -> str | None:

@@ -18,6 +18,10 @@ from verikit.artifacts.readers.slides.package import Package
 MOST_CELLS = 3_000_000
 """Of a workbook; more would take gigabytes to read."""
 MOST_ASKED = 20_000
+MOST_TEXT = 1 << 20
+"""Characters of a name in a chart or pivot table."""
+_MOST_TEXTS = 16 << 20
+"""Bytes of all of them."""
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +59,10 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
     except TooFar as problem:
         reach.problem = str(problem)
     package = Package(parts, {})
-    pivots = Pivots(package, readable, partial(_described, readable), request.get("sources", []))
+    drawn = charts(package, readable) if request.get("charts") else []
+    tables = Pivots(package, readable, partial(_described, readable), request.get("sources", []))
+    pivots = tables.observation(bool(request.get("pivots")))
+    _check_texts([drawn, pivots])
     return {
         "sheets": [{"title": sheet.title, "state": str(sheet.sheet_state), "key": readable.sheet_key(sheet.title)}
                    for sheet in sheets],
@@ -63,9 +70,23 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
         "macros": any("vbaProject" in name for name in _names(blob)),
         "links": sorted(name for name in parts if name.startswith("xl/externalLinks/") and name.endswith(".xml")),
         "cells": cells, "missing": missing, "model": reach.model(), "problem": reach.problem,
-        "charts": charts(package, readable) if request.get("charts") else [],
-        "pivots": pivots.observation(bool(request.get("pivots"))),
+        "charts": drawn, "pivots": pivots,
     }  # fmt: skip
+
+
+def _check_texts(told: Any) -> None:
+    """Refuse names that no observation has room for."""
+    pending, count = [told], 0
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending += [*one, *one.values()]
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, str):
+            count += len(one.encode(errors="surrogatepass"))
+            if len(one) > MOST_TEXT or count > _MOST_TEXTS:
+                raise container.BadContainer("the names in its charts and pivot tables are longer than are read")
 
 
 def _names(blob: bytes) -> list[str]:

@@ -44,7 +44,7 @@ class Relation(NamedTuple):
     """The target of a part's relationship."""
 
     kind: str
-    """The last word of its type, such as `slide` or `image`."""
+    """Its type without the namespace of Office, such as `slide` or `image`. Types of other namespaces are whole."""
     target: str
     """The name of a part in lower case; empty: it is outside the file."""
 
@@ -128,7 +128,7 @@ class Package:
                 raise container.BadContainer(f"a part of the file has more than {_MOST_RELATIONS} relationships")
             for one in tree if tree is not None else ():
                 if one.tag == f"{_RELATIONSHIPS}Relationship":
-                    kind = one.get("Type", "").rpartition("/")[2]
+                    kind = one.get("Type", "").removeprefix(R[1:-1] + "/")
                     found.setdefault(one.get("Id", ""), Relation(kind, _target(one, folder)))
             self._relations[name] = found
         return self._relations[name]
