@@ -209,13 +209,6 @@ def test_a_picture_of_a_chart_is_no_chart():
     assert "no chart" in graded(charted(a_picture)).reason
 
 
-def test_a_computed_range_leaves_no_value_unless_the_row_decides():
-    data = charted(named("OFFSET(Sales!$C$1,1,0,3,1)"))
-    assert graded(data).status == "error"
-    assert graded(data, undecided=0.0).value == 0.0
-    assert graded(data, {"type": "pie", "series": ["C2:C4"]}).value == 0.0
-
-
 def test_sheets_with_quotes_and_chart_sheets_are_found():
     data = charted(title="My 'own' sales")
     assert graded(data, {"sheet": "my 'own' sales", "series": ["'My ''own'' sales'!C2:C4"]}).value == 1.0

@@ -5,17 +5,20 @@ Numbers that a chart part stores are ignored: programs read the cells.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.anchors import ChartFrame, frames
 from verikit.artifacts.readers.hidden import column_hidden, row_hidden
+from verikit.artifacts.readers.ink import without_ink
 from verikit.artifacts.readers.reach import OpenWorkbook
-from verikit.artifacts.readers.references import MOST_COLUMNS, MOST_ROWS, reference
-from verikit.artifacts.readers.sheet_parts import SheetPart, areas, children, drawing_of, sheet_parts
-from verikit.artifacts.readers.slides.package import A, C, Element, Package, R, truth, whole
+from verikit.artifacts.readers.references import CellArea, reference
+from verikit.artifacts.readers.sheet_parts import SheetPart, areas, children, sheet_parts
+from verikit.artifacts.readers.slides.package import C, Element, Package, truth
 
-XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
 MOST_CHARTS = 500
 MOST_SERIES = 5000
 """Of all charts."""
@@ -25,17 +28,11 @@ _TYPES = {
     "scatter": "scatter", "stock": "stock", "surface": "surface", "surface3D": "surface",
 }  # fmt: skip
 """Types by their elements. Bars are columns or bars."""
-_LINES = ("line", "scatter", "radar", "stock")
-_ANCHORS = ("twoCellAnchor", "oneCellAnchor", "absoluteAnchor")
-_SMALL = 180_000
-"""EMU (half a centimetre). A chart of less width or height shows nothing."""
-_MOST_LOOKED_AT = 2000
-"""Rows or columns that are searched for visible ones."""
-
-
-class _Frame(NamedTuple):
-    part: str
-    hidden: str
+_ACROSS = ("scatter", "bubble")
+"""Types whose series have x values of their own."""
+_ANY = (-math.inf, math.inf)
+_MOST_POINTS = 20_000
+"""Of a series whose axis is looked at."""
 
 
 def charts(package: Package, book: OpenWorkbook) -> list[dict[str, Any]]:
@@ -47,7 +44,7 @@ def charts(package: Package, book: OpenWorkbook) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     series = 0
     for sheet in sheet_parts(package):
-        for frame in _frames(package, sheet, book):
+        for frame in frames(package, sheet, book):
             one = _Chart(package, sheet, frame, book)
             if one.root is None:
                 continue
@@ -58,95 +55,10 @@ def charts(package: Package, book: OpenWorkbook) -> list[dict[str, Any]]:
     return found
 
 
-def _frames(package: Package, sheet: SheetPart, book: OpenWorkbook) -> Iterator[_Frame]:
-    """The frames of charts in a sheet's drawing, and why they are hidden."""
-    drawing = drawing_of(package, sheet)
-    content, relations = package.content(drawing), package.relations(drawing)
-    for anchor in children(package.tree(drawing), content):
-        if anchor.tag.removeprefix(XDR) not in _ANCHORS:
-            continue
-        small = "" if sheet.is_chart else _size(anchor, book.sheets.get(sheet.title))
-        for frame, hidden in _graphic_frames(anchor, content, small):
-            chart = frame.find(f"{A}graphic/{A}graphicData/{C}chart")
-            relation = relations.get(chart.get(f"{R}id", "")) if chart is not None else None
-            if relation is not None and relation.kind == "chart":
-                yield _Frame(relation.target, hidden or _unseen(frame, "nvGraphicFramePr"))
-
-
-def _graphic_frames(anchor: Element, content: bytes, hidden: str) -> Iterator[tuple[Element, str]]:
-    """The frames of an anchor and of its groups, and why these are hidden."""
-    pending = [(child, hidden) for child in children(anchor, content)]
-    while pending:
-        element, hidden = pending.pop(0)
-        if element.tag == f"{XDR}grpSp":
-            hidden = hidden or _unseen(element, "nvGrpSpPr")
-            pending += [(child, hidden) for child in children(element, content)]
-        elif element.tag == f"{XDR}graphicFrame":
-            yield element, hidden
-
-
-def _unseen(element: Element, properties: str) -> str:
-    about = element.find(f"{XDR}{properties}/{XDR}cNvPr")
-    return "it is hidden" if truth(about, "hidden") else ""
-
-
-def _size(anchor: Element, sheet: Any) -> str:
-    """Why an anchor leaves a chart no room on its sheet; empty if it does."""
-    extent = anchor.find(f"{XDR}ext")
-    if extent is not None:
-        sides = [whole(extent, "cx"), whole(extent, "cy")]
-        place = anchor.find(f"{XDR}pos")
-        if place is not None and min(whole(place, "x") + sides[0], whole(place, "y") + sides[1]) < _SMALL:
-            return "it is beside the sheet"
-    elif sheet is None:
-        return ""
-    else:
-        sides = [_span(anchor, "col", lambda column: _width(sheet, column)),
-                 _span(anchor, "row", lambda row: _height(sheet, row))]  # fmt: skip
-    start = anchor.find(f"{XDR}from")
-    if start is not None and (_number(start, "col") >= MOST_COLUMNS or _number(start, "row") >= MOST_ROWS):
-        return "it is beside the sheet"
-    return "it has almost no size" if min(sides) < _SMALL else ""
-
-
-def _number(corner: Element | None, name: str) -> int:
-    text = corner.findtext(f"{XDR}{name}", "0").strip() if corner is not None else "0"
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else 0
-
-
-def _span(anchor: Element, axis: str, size: Any) -> int:
-    """The distance between the corners of an anchor along an axis in EMU, or enough of it."""
-    start, end = anchor.find(f"{XDR}from"), anchor.find(f"{XDR}to")
-    first, last = max(_number(start, axis), 0), _number(end, axis)
-    length = _number(end, f"{axis}Off") - _number(start, f"{axis}Off")
-    for line in range(first + 1, min(last, first + _MOST_LOOKED_AT) + 1):
-        if length >= 10 * _SMALL:
-            break
-        length += size(line)
-    return length
-
-
-def _width(sheet: Any, column: int) -> int:
-    if column_hidden(sheet, column):
-        return 0
-    for dimension in sheet.column_dimensions.values():
-        if (dimension.min or 0) <= column <= (dimension.max or 0) and dimension.width:
-            return int((min(dimension.width, 255) * 7 + 5) * 9525)
-    return 64 * 9525
-
-
-def _height(sheet: Any, row: int) -> int:
-    if row_hidden(sheet, row):
-        return 0
-    height = sheet.row_dimensions[row].height if row in sheet.row_dimensions else sheet.sheet_format.defaultRowHeight
-    return int(min(height or 15, 409) * 12700)
-
-
 class _Chart:
     """One chart of a sheet."""
 
-    def __init__(self, package: Package, sheet: SheetPart, frame: _Frame, book: OpenWorkbook) -> None:
+    def __init__(self, package: Package, sheet: SheetPart, frame: ChartFrame, book: OpenWorkbook) -> None:
         self._content, self._sheet, self._frame, self._book = package.content(frame.part), sheet, frame, book
         self.root = package.tree(frame.part)
         self._plain = next((one for one in self._children(self.root) if one.tag == f"{C}chart"), None)
@@ -166,42 +78,96 @@ class _Chart:
 
     def series(self) -> list[dict[str, Any]]:
         """The series of all plots."""
-        found = []
+        found: list[dict[str, Any]] = []
+        shared: dict[tuple[str, ...], list[str]] = {}
         for plot in self._plots():
             kind = plot.tag.removeprefix(C).removesuffix("Chart")
-            if plot.tag.startswith(C) and kind in _TYPES:
-                kind = _TYPES[kind] or ("bar" if _value(plot, "barDir") == "bar" else "column")
-                found += [self._one(one, kind) for one in self._children(plot) if one.tag == f"{C}ser"]
+            if not plot.tag.startswith(C) or kind not in _TYPES:
+                continue
+            kind = _TYPES[kind] or ("bar" if _value(plot, "barDir") == "bar" else "column")
+            axes = _axes(plot)
+            for one in self._children(plot):
+                if one.tag == f"{C}ser":
+                    found.append(self._one(one, kind, axes))
+                    self._share_categories(one, found[-1], shared, axes)
             if len(found) > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_SERIES} series are not read")
         return found
+
+    def _share_categories(
+        self, series: Element, told: dict[str, Any], shared: dict[tuple[str, ...], list[str]], axes: tuple[str, ...]
+    ) -> None:
+        """A series without categories has those of the first series on its axes, as programs draw it."""
+        if told["type"] not in _ACROSS:
+            first = shared.setdefault(axes, told["categories"])
+            if series.find(f"{C}cat") is None:
+                told["categories"] = first
 
     def _plots(self) -> Iterator[Element]:
         for area in self._children(self._plain):
             if area.tag == f"{C}plotArea":
                 yield from self._children(area)
 
-    def _one(self, series: Element, kind: str) -> dict[str, Any]:
-        across = kind in ("scatter", "bubble")
+    def _one(self, series: Element, kind: str, axes: tuple[str, ...]) -> dict[str, Any]:
+        across = kind in _ACROSS
         parts = {"values": "yVal" if across else "val", "categories": "xVal" if across else "cat", "name": "tx"}
-        told: dict[str, Any] = {"type": kind, "problem": ""}
+        told: dict[str, Any] = {"type": kind}
         for name, tag in parts.items():
             told[name], problem = areas(self._book, self._sheet.title, _formula(series.find(f"{C}{tag}")))
-            told["problem"] = told["problem"] or problem
-        told["hidden"] = _invisible(series, kind) or self._left_out(told["values"])
+            told["problem"] = told.get("problem") or problem
+        told["hidden"] = (
+            without_ink(series, kind) or self._left_out(told["values"]) or self._beyond(told["values"], axes)
+        )
         return told
 
     def _left_out(self, values: list[str]) -> str:
         """Whether hidden rows or columns take points away."""
-        for name in values if self._visible_only else ():
-            area = reference(name)
-            if area is None:
-                continue
-            sheet = [*self._book.sheets.values()][int(area.sheet[1:]) - 1]
+        for sheet, area in self._areas(values) if self._visible_only else ():
             rows, columns = range(area.top, area.bottom + 1), range(area.left, area.right + 1)
             if any(row_hidden(sheet, row) for row in rows) or any(column_hidden(sheet, one) for one in columns):
                 return "it leaves out hidden cells"
         return ""
+
+    def _areas(self, names: list[str]) -> Iterator[tuple[Any, CellArea]]:
+        """The sheet and the cells of areas of the model."""
+        for area in map(reference, names):
+            if area is not None:
+                yield [*self._book.sheets.values()][int(area.sheet[1:]) - 1], area
+
+    def _beyond(self, values: list[str], axes: tuple[str, ...]) -> str:
+        """Whether the limits of the axis leave out all values. Values of formulas are not looked at."""
+        low, high = self._limits(axes)
+        found = [*self._areas(values)]
+        if (low, high) == _ANY or sum(area.size for _, area in found) > _MOST_POINTS:
+            return ""
+        numbers = [number for sheet, area in found for number in self._numbers(sheet, area)]
+        inside = [one for one in numbers if low <= one <= high]
+        return "its axis leaves out all values" if numbers and not inside else ""
+
+    def _numbers(self, sheet: Any, area: CellArea) -> Iterator[float]:
+        """The numbers that are typed into an area."""
+        for place in product(range(area.top, area.bottom + 1), range(area.left, area.right + 1)):
+            content = self._book.content(sheet.title, *place)
+            if isinstance(content.value, float):
+                yield content.value
+
+    def _limits(self, axes: tuple[str, ...]) -> tuple[float, float]:
+        """The limits that the axis of values has. It is the last of a plot's axes of values."""
+        found = {_value(one, "axId"): one for one in self._plots() if one.tag == f"{C}valAx"}
+        axis = next((found[one] for one in reversed(axes) if one in found), None)
+        scaling = axis.find(f"{C}scaling") if axis is not None else None
+        return _decimal(scaling, "min", _ANY[0]), _decimal(scaling, "max", _ANY[1])
+
+
+def _axes(plot: Element) -> tuple[str, ...]:
+    return tuple(one.get("val", "") for one in plot.findall(f"{C}axId")[:4])
+
+
+def _decimal(element: Element | None, name: str, default: float) -> float:
+    try:
+        return float(_value(element, name)[:40]) if element is not None else default
+    except ValueError:
+        return default
 
 
 def _value(element: Element, name: str) -> str:
@@ -216,18 +182,3 @@ def _formula(source: Element | None) -> str:
         if found is not None:
             return found[:8192]
     return ""
-
-
-def _invisible(series: Element, kind: str) -> str:
-    """Whether a series is drawn without any ink."""
-    shape = series.find(f"{C}spPr")
-    if shape is None:
-        return ""
-    line = shape.find(f"{A}ln")
-    no_line = line is not None and line.find(f"{A}noFill") is not None
-    if kind in _LINES:
-        marker = series.find(f"{C}marker")
-        bare = marker is not None and _value(marker, "symbol") == "none"
-        return "a series has neither line nor markers" if no_line and bare else ""
-    empty = shape.find(f"{A}noFill") is not None
-    return "a series has neither colour nor outline" if empty and (line is None or no_line) else ""
