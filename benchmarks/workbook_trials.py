@@ -23,8 +23,8 @@ from typing import Any
 from openpyxl import Workbook
 
 import verikit
-from verikit.convert.deliverables import FOLDER, spreadsheetbench
-from verikit.convert.parts import LeftOut
+from verikit.convert.deliverables import spreadsheetbench
+from verikit.convert.parts import FOLDER, LeftOut
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 

@@ -68,7 +68,9 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Random seed of sampled replies and few-shot examples."
 )
-@click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL-TASKS.")
+@click.option(
+    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Output folder. Default: runs/eval-MODEL-TASKS."
+)
 @click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
 @prices_option
 @track_option

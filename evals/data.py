@@ -23,6 +23,7 @@ from verikit.evals.prmbench import prmbench_doc
 from verikit.evals.sources import RowSplit, instructions, splits_of
 from verikit.readers import placed
 from verikit.readers import rows as read_rows
+from verikit.readers.files import BAD_ROWS, check_rows
 
 T = TypeVar("T")
 Files = str | Mapping[str, str] | None
@@ -132,7 +133,8 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
 
     Raises:
         UsageError: The file can't be read, or no row has a gold answer in this kind's format.
-        SchemaError: A row is not an object or lacks a column. The error names the file, line and field.
+        SchemaError: A row is not an object or lacks a column. The error names the file, line and field. Several such
+            rows are one UsageError.
     """
     changed = Path(path).stat().st_mtime_ns if Path(path).is_file() else 0
     return _file_docs(path, kind, changed)
@@ -140,7 +142,9 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
 
 @lru_cache(maxsize=4)
 def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
-    docs = tuple(_numbered(_with_golds(path) if kind in GOLDS_BESIDE else rows(path), kind, path))
+    source: Iterator[tuple[int, Row | SchemaError]]
+    source = _with_golds(path) if kind in GOLDS_BESIDE else ((line, row) for _, line, row in read_rows(path))
+    docs = tuple(_numbered(source, kind, path))
     if docs and not any(gradable(doc, kind) for doc in docs):
         shown = ", ".join(repr(doc["answer"]) for doc in docs[:3])
         raise UsageError(
@@ -171,18 +175,29 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
         yield line, row
 
 
-def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator[Doc]:
-    """Yield the documents of rows. One without an id, or with a repeated id, gets its position as the id."""
+def _numbered(rows: Iterable[tuple[int, Row | SchemaError]], kind: str, name: str) -> Iterator[Doc]:
+    """Yield the documents of rows. One without an id, or with a repeated id, gets its position as the id.
+
+    Raises:
+        UsageError: Some rows can't be read. The error names the first ones together.
+    """
     seen: set[str] = set()
+    bad: list[SchemaError] = []
     for line, row in rows:
         try:
+            if isinstance(row, SchemaError):
+                raise row
             doc = READERS[kind](row)
         except SchemaError as error:
-            raise placed(error, name, line) from None
+            bad.append(placed(error, name, line))
+            if len(bad) == BAD_ROWS:
+                break
+            continue
         if not doc["id"] or doc["id"] in seen:
             doc["id"] = f"row-{line}"
         seen.add(doc["id"])
         yield doc
+    check_rows(bad)
 
 
 @lru_cache(maxsize=4)

@@ -13,9 +13,9 @@ from typing import Any
 
 import datasets
 
-from verikit.convert.deliverables import FOLDER, gdpval, spreadsheetbench
+from verikit.convert.deliverables import gdpval, spreadsheetbench
 from verikit.convert.osworld import osworld
-from verikit.convert.parts import LeftOut
+from verikit.convert.parts import FOLDER, LeftOut
 from verikit.env.harbor import task_rows
 from verikit.errors import SchemaError, UsageError
 from verikit.evals import data as files

@@ -365,13 +365,12 @@ def _need(row: Row, keys: Sequence[str]) -> Any:
         SchemaError: All of them are empty or missing.
     """
     found = _first(row, keys)
-    if found is None:
-        raise SchemaError(
-            f"{', '.join(keys)} not found among the keys {_keys(row)}",
-            field=keys[0],
-            hint=f"rename the column to {keys[0]}, or is the file another task's?",
-        )
-    return found
+    if found is not None:
+        return found
+    if keys[0] in row:
+        raise SchemaError("is empty", field=keys[0], hint="fill it in, or delete the row")
+    hint = f"rename the column to {keys[0]}, or is the file another task's?"
+    raise SchemaError(f"{', '.join(keys)} not found among the keys {_keys(row)}", field=keys[0], hint=hint)
 
 
 def _keys(row: Row) -> str:

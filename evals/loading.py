@@ -24,7 +24,7 @@ from verikit.evals.data import missing, of_task, window
 from verikit.evals.grade import Graded
 from verikit.evals.nearby import find_files, replace_rows
 from verikit.evals.sources import RowSplit, instructions, unreachable
-from verikit.readers.files import placed
+from verikit.readers.files import BAD_ROWS, check_rows, placed
 
 PREFIX = "verikit_"
 
@@ -178,11 +178,15 @@ def _grader(stage: Mapping[str, Any]) -> Graded:
 
 def _check_columns(task: ConfigurableTask, grader: Graded) -> None:
     """Read all documents as they will be graded, before any request is sent."""
+    bad: list[SchemaError] = []
     for position, doc in enumerate(task.eval_docs):
         try:
             grader.columns.read(doc, position)
         except SchemaError as error:
-            raise placed(error, task.task_name, position + 1) from None
+            bad.append(placed(error, task.task_name, position + 1))
+            if not error.field or len(bad) == BAD_ROWS:  # without a field, a column is missing in every row
+                break
+    check_rows(bad)
 
 
 def graded(config: Mapping[str, Any]) -> bool:

@@ -48,6 +48,9 @@ def _in_spec(spec: Any, folder: Path) -> Any:
 
 
 def _near(file: str, folder: Path) -> str:
-    """The path in the folder, if it exists only there. Otherwise the path unchanged."""
+    """The path in the folder, if it exists only there, relative if the task's is: results contain it.
+
+    Otherwise the path unchanged.
+    """
     near = folder / file
-    return str(near.resolve()) if not Path(file).exists() and near.exists() else file
+    return str(near) if not Path(file).exists() and near.exists() else file

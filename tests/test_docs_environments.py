@@ -13,7 +13,7 @@ from verikit.base import Verifier
 
 TEXT = (ROOT / "docs" / "environments.md").read_text("utf-8")
 SPECS = specs(TEXT)
-OURS = re.search(r"0\.7\.0\s+has (\d+)\s+resources\s+servers\.\s+A\s+spec\s+below\s+grades\s+(\d+)\s+of\s+them", TEXT)
+OURS = re.search(r"0\.7\.0\s+has (\d+)\s+resources\s+servers\.\s+The\s+specs\s+below\s+grade\s+(\d+)\s+of\s+them", TEXT)
 KINDS = re.findall(r"^\| [^`|]+ \| (\d+) \| ([\w, ]+) \|$", TEXT, re.M)
 GRADERS = sorted(path.stem for path in (ROOT / "examples" / "graders").glob("*.json"))
 NEEDS = {"bleu": "sacrebleu", "chrf": "sacrebleu", "rouge": "rouge_score", "wer": "jiwer", "fuzzy": "rapidfuzz"}

@@ -37,7 +37,10 @@ class Table(BaseModel):
         ({"entries": [{}, {"modl": "x"}]}, "unknown key 'entries.1.modl' (did you mean model?)"),
         ({"form": {"fnd": "x"}}, "unknown key 'form.fnd' (did you mean find?)"),
         ({"other": 1}, "unknown key 'other'"),
-        ({"steps": "x", "step": 1}, "steps: Input should be a valid integer"),
+        (
+            {"steps": "x", "step": 1},
+            "steps: Input should be a valid integer, unable to parse string as an integer, got 'x'",
+        ),
     ],
 )
 def test_a_wrong_key_or_value_is_named_at_its_place(table, told):

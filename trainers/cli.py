@@ -37,7 +37,7 @@ VLLM_RANKS = (8, 16, 32, 64, 128, 256)
     is_flag=True,
     help="Check data, judge, retriever, engine and memory, estimate the cost of a step, and stop.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def train(
     config: str | None,
     changes: tuple[str, ...],

@@ -83,7 +83,7 @@ def calibrate_(
 
     RUN is a folder of score (its verifier is the judge) or of judge. Labels are rows with id, index of the candidate
     (default: 0) and label (right or wrong, or 1, 2 or 0 for a comparison). Optional category and completion fields
-    break the errors down. Labels of one category only correct the rate of that category. A prompt's category comes
+    break the errors down. Labels of one category correct only the rate of that category. A prompt's category comes
     from its row in the run's input file. With several RUNs of judge on the same comparisons, the command reports how
     far the judges agree, and with --own whether a judge prefers its own model.
 

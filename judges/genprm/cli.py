@@ -70,8 +70,8 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 @click.option(
     "--variant", type=click.Choice(list(THRESHOLDS)), default="ratio", show_default=True, help="Threshold for labels."
 )
-@click.option("--threshold", metavar="X", help="Default 0.8 for ratio, -0.3 for difference.")
-@click.option("--drafts", type=click.IntRange(1), default=4, show_default=True, help="Rationales drawn of a solution.")
+@click.option("--threshold", metavar="X", help="Value of the threshold. Default: 0.8 for ratio, -0.3 for difference.")
+@click.option("--drafts", type=click.IntRange(1), default=4, show_default=True, help="Rationales sampled per solution.")
 @click.option("--chat/--text", default=True, show_default=True, help="Use the chat template, or continue plain text.")
 @click.option(
     "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Sampling temperature of solutions."

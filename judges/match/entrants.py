@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from verikit.base import unique_names
-from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.errors import SchemaError, UsageError
 from verikit.judges.evidence import as_text
 from verikit.judges.pairwise import Pair
 from verikit.readers import read, rows
+from verikit.readers.files import BAD_ROWS, check_rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
 from verikit.replies.text import accepted
@@ -29,8 +30,6 @@ from verikit.types import Group, Sample
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
 LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}
 """The preference for the first answer that a pair's `label` means."""
-BAD_ROWS = 10
-"""Bad rows of a file that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def judged_bouts(
 def _joined(paths: Sequence[str], names: Sequence[str], reading: Reading) -> Entrants:
     bad: list[SchemaError] = []
     groups = {name: list(_groups(path, reading, bad)) for name, path in zip(names, paths, strict=True)}
-    _check(bad)
+    check_rows(bad)
     by_id = all(not group.id.startswith("line:") for rows in groups.values() for group in rows)
     tables = {name: _table(rows, by_id, name) for name, rows in groups.items()}
     shared = _in_all(list(tables.values()))
@@ -183,15 +182,6 @@ def _groups(path: str, reading: Reading, bad: list[SchemaError]) -> Iterator[Gro
             yield item
 
 
-def _check(bad: Sequence[SchemaError]) -> None:
-    """Raise for all bad rows together, so that they can be mended in one go."""
-    if len(bad) == 1:
-        raise bad[0]
-    if bad:
-        told = "\n".join(with_hint(str(error), error.hint) for error in bad)
-        raise UsageError(f"{len(bad)} rows can't be read:\n{told}", hint="Mend or delete these rows.")
-
-
 def _table(rows: Sequence[Group], by_id: bool, name: str) -> dict[str, Group]:
     table: dict[str, Group] = {}
     for group in rows:
@@ -207,20 +197,39 @@ def _pairs(path: str, reading: Reading) -> Entrants:
     mapping = reading.mapping
     if path == "-":
         raise UsageError("pairs are read from a file, not from stdin")
-    first = next(_rows(path), None)
-    sides = None if first is None else _sides(first[1], mapping)
+    readable = (row for _, _, row in rows(path) if not isinstance(row, SchemaError))
+    sides = _sides(next(readable, {}), mapping)
     if sides is None:
         return _candidates(path, reading)
     entrants = Entrants([], {side: {} for side in sides})
-    for line, row in _rows(path):
-        if not all(isinstance(row.get(side), str) for side in sides):
-            raise SchemaError(f"text not found under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
-        pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
-        bout = Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping), row)
+    bad: list[SchemaError] = []
+    for _, line, row in rows(path):
+        try:
+            bout = _bout(row, line, sides, mapping, path)
+        except SchemaError as error:
+            bad.append(error)
+            if len(bad) == BAD_ROWS:
+                break
+            continue
         entrants.bouts.append(bout)
-        for side in sides:
-            entrants.answers[side][bout.id] = row[side]
+        for side, text in zip(sides, (bout.pair.first, bout.pair.second), strict=True):
+            entrants.answers[side][bout.id] = text
+    check_rows(bad)
     return entrants
+
+
+def _bout(row: JsonRow | SchemaError, line: int, sides: tuple[str, str], mapping: Mapping[str, str], path: str) -> Bout:
+    """The pair in a row.
+
+    Raises:
+        SchemaError: The row can't be read, or has no prompt or lacks an answer.
+    """
+    if isinstance(row, SchemaError):
+        raise row
+    if not all(isinstance(row.get(side), str) for side in sides):
+        raise SchemaError(f"text not found under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
+    pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
+    return Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping), row)
 
 
 def _id(row: JsonRow, mapping: Mapping[str, str], line: int) -> str:
@@ -231,13 +240,6 @@ def _id(row: JsonRow, mapping: Mapping[str, str], line: int) -> str:
 def _label(row: JsonRow, mapping: Mapping[str, str]) -> float | None:
     label = row.get(mapping.get("answer", "label"))
     return LABELS.get(label) if isinstance(label, (str, int, float)) else None
-
-
-def _rows(path: str) -> Iterator[tuple[int, JsonRow]]:
-    for _, line, row in rows(path):
-        if isinstance(row, SchemaError):
-            raise row
-        yield line, row
 
 
 def _sides(row: JsonRow, mapping: Mapping[str, str]) -> tuple[str, str] | None:
@@ -267,5 +269,5 @@ def _candidates(path: str, reading: Reading) -> Entrants:
         for i, j in combinations(range(len(names)), 2):
             pair = _pair(group, samples[i], samples[j], gold)
             entrants.bouts.append(Bout(group.id, names[i], names[j], pair, keys=group.meta))
-    _check(bad)
+    check_rows(bad)
     return entrants

@@ -41,6 +41,7 @@ def test_a_written_shim_imports_and_holds_the_named_reward(stack, tmp_path):
     ("stack", "named"),
     [
         ("verl", "reward.custom_reward_function.path={path} "),
+        ("openrlhf", "--reward.remote_url {path} "),
         ("trl", "--reward_funcs mine.reward`"),
         ("verifiers", '"{path}:reward"'),
     ],

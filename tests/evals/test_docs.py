@@ -9,7 +9,7 @@ from tests.conftest import examples
 pytest.importorskip("lm_eval")
 
 from tests.evals.scripted import ROWS, write
-from verikit.errors import SchemaError
+from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import load, of_task, read_docs
 from verikit.evals.docs import KINDS, choice_doc, math_doc, process_doc, qa_doc, redux_doc
 
@@ -146,3 +146,17 @@ def test_options_in_a_table_of_text_are_the_list_that_is_written_there():
     for text in ("abcd", "['4' '6' '7' '8']", "[" * 50_000, "{'a', 'b', 'c', 'd'}", "('a', 'b', 'c', 'd')"):
         with pytest.raises(SchemaError):
             redux_doc({**REDUX, "choices": text})
+
+
+def test_all_bad_rows_of_a_file_are_named_together(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    good, unanswered = {"problem": "1 + 1", "answer": "2"}, {"problem": "2 + 2"}
+    path.write_text("\n".join([json.dumps(good), json.dumps(unanswered), "{bad", json.dumps(unanswered)]) + "\n")
+    with pytest.raises(UsageError) as raised:
+        read_docs(str(path), "math")
+    assert [f"rows.jsonl:{line}:" in str(raised.value) for line in (1, 2, 3, 4)] == [False, True, True, True]
+
+
+def test_an_empty_answer_is_not_reported_as_a_missing_column(tmp_path):
+    with pytest.raises(SchemaError, match="field 'answer': is empty"):
+        read_docs(write(tmp_path / "rows.jsonl", [{"problem": "1 + 1", "answer": None}]), "math")

@@ -145,24 +145,26 @@ def near(sample: Sample) -> float:
 """
 
 
-def test_a_task_its_verifier_and_its_rows_can_be_copied_as_one_folder(tmp_path, monkeypatch):
-    (tmp_path / "task").mkdir()
+@pytest.mark.parametrize("folder", ["task", "ma tâche", "50%20off"])
+def test_a_task_its_verifier_and_its_rows_can_be_copied_as_one_folder(folder, tmp_path, monkeypatch):
+    (tmp_path / folder).mkdir()
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "task/own.py").write_text(OWN)
-    write(tmp_path / "task/rows.jsonl", [{"question": str(i), "answer": str(i)} for i in range(4)])
+    (tmp_path / folder / "own.py").write_text(OWN)
+    write(tmp_path / folder / "rows.jsonl", [{"question": str(i), "answer": str(i)} for i in range(4)])
     task = TASK.format(data="rows.jsonl", question="question").replace(
         "acc: answer", "acc: '0.5*own.py:near + 0.5*exact'"
     )
-    (tmp_path / "task/mine.yaml").write_text(task)
+    (tmp_path / folder / "mine.yaml").write_text(task)
     monkeypatch.chdir(tmp_path / "elsewhere")
 
     def accuracy(settings, out):
         results = run_tasks(
-            ["../task/mine.yaml"], "scripted", EngineLM(Scripted(lambda _: "2")), settings, tmp_path / out
+            [f"../{folder}/mine.yaml"], "scripted", EngineLM(Scripted(lambda _: "2")), settings, tmp_path / out
         )
         return results["tasks"]["mine"]["metrics"]["acc"]["value"]
 
     assert accuracy(Settings(), "a") == 0.5
+    assert str(tmp_path) not in (tmp_path / "a/results_lm_eval.json").read_text()
     write(tmp_path / "elsewhere/other.jsonl", [{"question": "2", "answer": "2"}])
     assert accuracy(Settings(data="other.jsonl"), "b") == 1.0
     assert accuracy(Settings(data={"mine": "other.jsonl"}), "c") == 1.0

@@ -112,6 +112,21 @@ def test_a_few_shot_prompt_is_not_part_of_the_completion(rows):
     assert group.completions == ["1"]
 
 
+def test_letters_of_a_scorer_with_several_values_are_numbers(rows):
+    several = {"style": "C", "facts": "I", "words": 7, "tone": "calm"}
+    [group], _ = rows(document({**PLAIN, "scores": {"both": {"value": several}}}))
+    assert group.meta["scores"]["both"] == {"style": 1.0, "facts": 0.0, "words": 7, "tone": "calm"}
+
+
+@pytest.mark.parametrize("make", [document, archive])
+def test_a_sample_marked_as_invalid_is_an_error_with_the_reason(rows, make):
+    marked = {"timestamp": "2026-01-01T00:00:00Z", "author": "me", "reason": "the tool was down"}
+    [error, group], _ = rows(make({**PLAIN, "invalidation": marked}, {**PLAIN, "id": "q2", "invalidation": None}))
+    assert (error.line, error.field) == (1, "invalidation")
+    assert "the tool was down" in error.problem
+    assert (group.id, "invalidation" in group.meta) == ("q2", False)
+
+
 def test_a_stored_text_is_put_in_the_place_of_its_reference(rows):
     messages = [SAMPLE["messages"][0], {"role": "assistant", "content": "attachment://abc"}]
     [group], _ = rows(document({**PLAIN, "messages": messages, "attachments": {"abc": "a long text"}}))
@@ -253,6 +268,14 @@ def test_promptfoo_results_are_read_and_each_provider_has_its_own_id(rows):
     assert (bad.line, bad.field) == (4, "prompt.raw")
 
 
+def test_ids_of_promptfoo_results_do_not_depend_on_which_finished_first(rows):
+    results = [{**RESULT, "promptIdx": n, "provider": {"id": name}} for n, name in enumerate("abc")]
+    ids = ["3", "3 b prompt 1", "3 c prompt 2"]
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        found, _ = rows(promptfoo(*(results[n] for n in order)))
+        assert [group.id for group in found] == [ids[n] for n in order]
+
+
 def test_promptfoo_result_lines_are_read_too(rows):
     [group], reader = rows(json.dumps(RESULT).encode(), "results.jsonl")
     assert (reader.format, group.id) == ("promptfoo", "3")
@@ -291,6 +314,14 @@ def test_openai_evals_events_are_gathered_by_sample(rows):
     assert (empty.line, empty.field) == (4, "completions[0]")
     assert (bad.line, bad.field) == (5, "data")
     assert "line 11 of the log" in bad.problem
+
+
+def test_a_sample_of_openai_evals_that_failed_is_an_error_and_is_not_lost(rows):
+    failed = event("a.0", "error", type="RateLimitError", message="429")
+    late = [event("a.1", "sampling", prompt="?", sampled=["4"]), event("a.1", "error", type="E", message="grader")]
+    [error, group], _ = rows(evals(failed, *late), "log.jsonl")
+    assert (error.line, error.field, error.problem) == (1, "error", "the sample failed: 429")
+    assert (group.id, group.completions) == ("a.1", ["4"])
 
 
 def test_rows_that_only_begin_like_a_log_are_rows(rows):

@@ -18,8 +18,10 @@ from verikit.report.differences import RunDifference
 from verikit.report.export import shown as cell
 from verikit.report.export import text
 from verikit.report.model import Metric
+from verikit.report.slices import sliced
 from verikit.results.html import interval
-from verikit.stats.paired import Difference
+from verikit.scoring.slices import PromptRow
+from verikit.stats.paired import Difference, Outcomes
 
 ROWS = [
     {"id": f"q{i}", "prompt": f"What is {i} + 1?", "answer": str(i + 1), "category": ("math", "json")[i % 2]}
@@ -40,7 +42,7 @@ def two(verikit, tmp_path):
 def test_models_are_beside_each_other_by_category(two):
     (together,) = shown(*two, keys=["category"])["together"]
     found = table(together, "mean by category")
-    assert found["columns"] == ["category", "questions", "all", "half", "half less all", "p"]
+    assert found["columns"] == ["category", "questions", "all", "half", "half less all", "p (Holm)"]
     values = {row[0]: (row[1], row[2]["value"], row[3]["value"], row[4]["value"]) for row in found["rows"]}
     assert values == {"math": (6, 1.0, 1.0, 0.0), "json": (6, 1.0, 0.0, -1.0)}
     assert all(row[2]["low"] < row[2]["value"] for row in found["rows"])
@@ -94,8 +96,27 @@ def test_runs_of_a_benchmark_are_sliced_by_keys_of_their_documents(eval_run, tmp
         ["q0", "?", "algebra"],
         ["q1", "?", "geometry"],
     ]
-    with pytest.raises(UsageError, match="key 'level' not found in any row"):
+    with pytest.raises(UsageError, match="key 'level' not found in any row") as raised:
         shown(eval_run, keys=["level"])
+    assert "such as category" in raised.value.hint
+
+
+def test_a_task_whose_rows_lack_the_key_has_no_slice():
+    """Its only slice would repeat the task, with a p-value that is corrected for other differences."""
+    told = {name: Outcomes(name, "acc", {"q": value}, {"q": "?"}) for name, value in (("with", 1.0), ("without", 0.0))}
+    rows = {"with": {"q": PromptRow("?", {"k": ("a",)})}, "without": {"q": PromptRow("?", {"k": ()})}}
+    found = sliced({"first": list(told.values()), "second": list(told.values())}, rows, ["k"])
+    assert [(slice.task, slice.value) for slice in found] == [("with", "a")]
+
+
+def test_several_differences_say_that_only_p_is_corrected():
+    one = Difference("t", "acc", 0.5, 0.9, 0.04, 0.7, 0.04, 20, 20, 9, 1, 0, 0.4)
+    pairs = [RunDifference("a", "b", one), RunDifference("a", "b", one)]
+    told = list(show_comparison(pairs, 0))
+    assert "p (Holm)" in told[0]
+    assert any("intervals not corrected" in line for line in told)
+    alone = "\n".join(show_comparison(pairs[:1], 0))
+    assert "Holm" not in alone
 
 
 def test_the_terminal_and_its_json_show_slices_by_further_keys(two, verikit, capsys):

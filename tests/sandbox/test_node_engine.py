@@ -10,6 +10,7 @@ import pytest
 
 from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.pool import Pool
+from verikit.sandbox.program_runs import ProgramJob, ProgramRun
 from verikit.sandbox.programs import BuiltProgram, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
 
@@ -21,6 +22,21 @@ SAME = {
     "many_strings": "const m=new Map();for(let i=0;i<3e5;i++)m.set('k'+i,i);console.log(m.size)",
     "large_array_and_lines": "const rl=require('readline').createInterface({input:process.stdin});"
     "rl.on('line',l=>{});rl.on('close',()=>{const a=new Int32Array(2e7);console.log(a.length)})",
+    "many_numbers": "let s=0;for(let i=0;i<60;i++)s+=new Array(2e5).fill(i+.5).length;console.log(s)",
+    "large_array_and_folder": "require('fs').mkdirSync('d');const a=new Int32Array(2e7);console.log(a.length)",
+    "large_array_and_file": "const fs=require('fs');fs.appendFileSync('f','x');const a=new Int32Array(2e7);"
+    "console.log(a.length,fs.readFileSync('f','utf8'))",
+    "large_array_and_environment": "const s=process.env.SEEN;process.env.SEEN='1';const a=new Int32Array(2e7);"
+    "console.log(a.length,s)",
+    "large_array_and_closed_input": "require('fs').closeSync(0);const a=new Int32Array(2e7);console.log(a.length)",
+    "large_array_for_one_input": "const s=require('fs').readFileSync(0,'utf8');"
+    "console.log(s.startsWith('30')?new Int32Array(2e7).length:s)",
+    "prints before it waits": "console.log(1);console.error(2);const a=new Int32Array(2e7);console.log(a.length)",
+    "reads before it waits": "const fs=require('fs');const s=fs.readFileSync(0,'utf8');const a=new Int32Array(2e7);"
+    "console.log(s,a.length)",
+    "waits with a thread": "const {Worker}=require('worker_threads');const a=new Int32Array(2e7);new Worker("
+    "'require(\"worker_threads\").parentPort.postMessage(1)',{eval:true}).on('message',m=>console.log(m,a.length))",
+    "imitates a fork that needs threads": "console.log(1);process.exit(113)",
     "no_timer_is_ours": "console.log(process.getActiveResourcesInfo().length)",
     "sync": "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
     "path": "console.log(require('fs').readFileSync('/dev/stdin','utf8').length)",
@@ -183,6 +199,28 @@ def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Pro
     runs = box._run(chain, program, [b"", b""], RunLimits(wall_s=20), 60, replace(engine, files=files))
     assert [run.status for run in runs] == ["infra_error"]
     assert "engine does not start" in str(runs[0].error)
+
+
+def test_a_case_that_starts_anew_has_all_of_its_limits(box: Programs) -> None:
+    used = "const s=process.cpuUsage();let x=0,c;do{for(let i=0;i<3e6;i++)x+=i%7;c=process.cpuUsage(s)}"
+    used += "while(c.user+c.system<7e5);"
+    code = used + "const a=new Int32Array(2e7);console.log(a.length)"
+    assert told(ran(box, code, ["", "", ""], RunLimits(wall_s=60, cpu_s=1))) == [("ok", 0, "20000000\n")] * 3
+
+
+def test_a_program_is_tried_in_an_engine_once(box: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = list[bool]()
+    fly = box._fly
+
+    def watched(job: ProgramJob, tools: tuple[str, ...]) -> ProgramRun:
+        engines.append(job.engine)
+        return fly(job, tools)
+
+    monkeypatch.setattr(box, "_fly", watched)
+    code = "const s=require('fs').readFileSync(0,'utf8');if(s==='b'&&process.ppid!==1)process.exit(113);console.log(s)"
+    for _ in range(2):
+        assert told(ran(box, code, list("abbab"))) == [("ok", 0, f"{letter}\n") for letter in "abbab"]
+    assert engines == [True, False, False]
 
 
 def test_limits_are_each_cases_own(box: Programs) -> None:

@@ -69,6 +69,22 @@ def test_rows_that_always_fail_do_not_stop_a_retry(tmp_path):
     assert score_file(tmp_path / "in.jsonl", plan, tmp_path / "out", retry_errors=True) == first
 
 
+def test_a_retry_without_an_engine_keeps_the_summary(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": n, "prompt": "p", "completion": "poison" if n in (3, 4) else "x"} for n in range(9)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = ScoringPlan(verifier=f"{__file__}:Poisoned")
+    score_file("in.jsonl", plan, tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    GONE.touch()
+    with pytest.raises(Unreachable, match="nobody is there"):
+        score_file("in.jsonl", plan, tmp_path / "out", retry_errors=True)
+    after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert after["summary.json"] == before["summary.json"]
+    assert after["scores.jsonl"] == before["scores.jsonl"]
+    assert "manifest.json" in after
+
+
 @dataclass(frozen=True)
 class Poisoned(Verifier):
     """Asks an engine that always fails for one text."""
@@ -78,7 +94,7 @@ class Poisoned(Verifier):
 
     def score_batch(self, samples):
         """Score, or fail as a judge does."""
-        error = EngineTimeout("too late")
+        error = Unreachable("nobody is there") if GONE.exists() else EngineTimeout("too late")
         lost = Score.error(str(error), cause=error)
         return [lost if sample.completion == "poison" else Score(1.0, usage={"calls": 1}) for sample in samples]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from verikit.sandbox import default_sandbox, toolchains
-from verikit.sandbox.programs import java_class
+from verikit.sandbox.java_source import main_class
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers.code.languages import fence_language, program, row_language
@@ -266,6 +266,6 @@ def test_tests_of_codecontests_are_read() -> None:
 
 def test_the_java_class_around_main_is_started() -> None:
     nested = "class Problem {\n  static class Box { int n; }\n  public static void main(String[] a) {}\n}"
-    assert java_class(nested) == ("Problem", "Problem")
-    assert java_class("class Helper { }\npublic class Sum { public static void main(String[] a) {} }") == ("Sum", "Sum")
-    assert java_class("class Solution { }") == ("Main", "Main")
+    assert main_class(nested) == ("Problem", "Problem")
+    assert main_class("class Helper { }\npublic class Sum { public static void main(String[] a) {} }") == ("Sum", "Sum")
+    assert main_class("class Solution { }") == ("Main", "Main")

@@ -173,7 +173,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("-n", "--count", default=1000, show_default=True, type=click.IntRange(1), help="Rows."),
             click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="An option of the recipe."),
             click.option("--seed", default=0, show_default=True),
-            click.option("-q", "--quiet", is_flag=True, help="No progress."),
+            click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
         ]
     ):
         command = option(command)

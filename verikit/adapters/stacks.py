@@ -34,8 +34,9 @@ class Stack:
         return _EXAMPLE.sub(lambda found: str(path) if found["file"] else f"{path.stem}.", self.hook)
 
 
-_EXAMPLE = re.compile(r"\breward\.(?!custom_reward_function)(?P<file>py\b)?")
-"""Matches the example's file or module in a hook, but not verl's setting `reward.custom_reward_function`."""
+_EXAMPLE = re.compile(r"(?<![\w-])reward\.(?!custom_reward_function)(?P<file>py\b)?")
+"""Matches the example's file or module in a hook, but not the settings `reward.custom_reward_function` of verl and
+`--reward.remote_url` of OpenRLHF."""
 
 _PROMPT = "What is 17 + 25? End with the answer in \\boxed{}."
 _REPLY = "17 + 25 = 42, so the answer is \\boxed{42}."

@@ -12,6 +12,7 @@ from verikit.answers.algebra.compare import compare
 from verikit.answers.algebra.equality import Equality, EqualityResult, undecided
 from verikit.answers.aliases import Aliases
 from verikit.answers.claims import extract
+from verikit.answers.claims.refusals import is_refused, may_be_refused
 from verikit.answers.claims.statements import FoundAnswer
 from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import ReadGold, read, read_gold
@@ -73,7 +74,7 @@ def verify(
 def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
     """Compare the answers found in a part of a reply with one gold answer."""
     several = terms.equality.several
-    if found and several == "last" and _is_boxed(found[-1], gold_text):
+    if found and several == "last" and _is_right_box(part, found[-1], gold_text, terms):
         return AnswerVerdict("equal", "same text", "text", found[-1].text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
@@ -87,10 +88,19 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and several != "last" and (refused := _several(found, gold, terms.equality)):
         return refused
-    candidate = found[-1] if found else extract.last_line(part)
-    if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
-        candidate = candidate._replace(text=candidate.pieces[-1])
+    candidate = _decisive(found[-1] if found else extract.last_line(part), terms.equality)
+    if _is_refused(part, candidate, gold_text, terms):
+        return AnswerVerdict(
+            "different", "the reply calls its answer wrong", "", candidate.text, candidate.form, gold.text
+        )
     return _judged(candidate, gold, gold_text, terms)
+
+
+def _decisive(found: FoundAnswer, equality: Equality) -> FoundAnswer:
+    """An answer whose pieces are all the same is its last piece."""
+    if found.pieces and all(_same(piece, found.pieces[-1], equality) for piece in found.pieces):
+        return found._replace(text=found.pieces[-1])
+    return found
 
 
 def _without_description(part: str, found: list[FoundAnswer], gold: ReadGold) -> list[FoundAnswer]:
@@ -126,6 +136,16 @@ def _remembered(
 
     verdict = judge(candidate, read_gold(gold), Terms(question, options, equality, tail, letters, aliases))
     return None if asked else verdict
+
+
+def _is_refused(part: str, found: FoundAnswer, gold: str, terms: Terms) -> bool:
+    """Whether a reply ends by calling the answer found in it wrong. The options of a row may be such sentences."""
+    return may_be_refused(part) and not terms.options and is_refused(part, found.start, gold, terms.question)
+
+
+def _is_right_box(part: str, found: FoundAnswer, gold: str, terms: Terms) -> bool:
+    """Whether the answer is a box with exactly the gold answer's text, which the reply does not take back."""
+    return _is_boxed(found, gold) and not _is_refused(part, found, gold, terms)
 
 
 def _is_boxed(found: FoundAnswer, gold: str) -> bool:

@@ -15,6 +15,7 @@ from verikit.adapters.stacks import STACKS, shim, stack_of
 from verikit.cli.command import GroupedCommand, NameChoice, next_note, next_step, stdout_as_none
 from verikit.cli.options import limit_option, map_option
 from verikit.errors import UsageError, VerikitError
+from verikit.platform.terminal import quantity
 from verikit.readers.problems import read_problems
 
 _PACKAGES = {**PACKAGES, "harbor": HARBOR}
@@ -100,7 +101,7 @@ def _write_harbor(
 ) -> None:
     folder = str(Path(data).resolve().parent) if Path(data).is_file() else None
     written = write_tasks(spec, read_problems(data, mapping, limit), folder, out, name, image, force=force)
-    told = [f"{len(written.names)} tasks", f"{written.solved} with a solution"]
+    told = [quantity(len(written.names), "task"), f"{written.solved} with a solution"]
     if written.repeated:
         told.append(f"{written.repeated} rows are further trials of them")
     hook = HARBOR.hook.replace("DIR", shlex.quote(str(out)))

@@ -58,7 +58,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 @click.option(
     "--by", default="", metavar="SPEC", help="Spec of the reward, a verifier. Without it, only the data are checked."
 )
-@click.option("--against", default="", metavar="FILE", help="Training data. Its questions must not appear in FILE.")
+@click.option("--against", default="", metavar="FILE", help="Test set whose questions must not appear in FILE.")
 @click.option(
     "--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Rows to try the reward on. 0: all."
 )

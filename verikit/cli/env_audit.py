@@ -54,8 +54,10 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     type=click.FloatRange(1, 3600),
     help="Time limit of each check of --run on each task.",
 )
-@click.option("--spec", metavar="SPEC", default="", help="Grades rows, instead of their `checks`.")
-@click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
+@click.option("--spec", metavar="SPEC", default="", help="Spec that grades rows, instead of their `checks`.")
+@click.option(
+    "-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder for the report, needed to resume."
+)
 @click.option(
     "--fail-on",
     "limits",
@@ -65,15 +67,17 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     help="Exit with 4 if more tasks than SHARE (0%) fail: a check, a kind of finding, all, error, not_run. Repeat it.",
 )
 @click.option("--format", "only", type=NameChoice(FORMATS), help="Look for this format only.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
-@click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page.")
+@click.option(
+    "--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the gates as JUnit XML."
+)
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
 @click.option(
     "--sign",
     metavar="KEY",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Sign the manifest of --out with an ssh key, as `verikit verify --sign` does.",
 )
-@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
+@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Findings shown per check.")
 @partial(limit_option, told="Audit only the first N tasks.")
 @resume_option
 @json_option

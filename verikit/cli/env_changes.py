@@ -44,12 +44,12 @@ def _parse_names(context: click.Context, parameter: click.Parameter, value: tupl
     callback=_parse_names,
     help="Exit with 4 if this got worse or fails in a new task: a check, a kind of finding, all, new, gone. Repeat it.",
 )
-@click.option("--examples", default=20, show_default=True, type=click.IntRange(0), help="Changes shown of each sort.")
+@click.option("--examples", default=20, show_default=True, type=click.IntRange(0), help="Changes shown per type.")
 @json_option
 def compare_(old: str, new: str, names: tuple[str, ...], examples: int, as_json: bool) -> int:
-    """Compare two reports of `verikit env audit`: OLD and NEW are env-audit.json or the folders that have it.
+    """Compare two reports of `verikit env audit`: OLD and NEW are env-audit.json files or their folders.
 
-    A check is worse if it has a new finding, or if it passed and does not pass now. Lines of files do not count.
+    A check is worse if it has a new finding, or if it passed and does not pass now. Changed line numbers do not matter.
 
     \b
     verikit env compare runs/audit-1 runs/audit-2 --fail-on all

@@ -19,13 +19,15 @@ from verikit.platform.terminal import pass_or_fail, printable
 from verikit.readers import Reader, read
 from verikit.types import Group, Sample, Score
 from verikit.verifiers.echo import echo_guard
+from verikit.workspaces.grading import attached, tree_of
+from verikit.workspaces.readings import tree_lines
 
 
 @click.command(cls=GroupedCommand, usual="--verifier --id --index --completion --answer --prompt")
 @click.argument("file", required=False)
-@click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What scores.")
+@click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="Verifier to explain.")
 @click.option("--id", "row", help="Row of FILE. Default: the first.")
-@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which of the row's candidates.")
+@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Number of the row's candidate.")
 @click.option("--completion", help="The candidate's text, instead of FILE.")
 @click.option("--answer", multiple=True, help="With --completion: the gold answer. Repeat it for several.")
 @click.option("--prompt", default="", help="With --completion: the prompt.")
@@ -75,12 +77,14 @@ def explain(
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:
     """Return a sample's score, and lines that explain it: parts, each verifier's explanation, the marked text."""
+    sample = attached(sample)
     score = verifier.score([sample])[0]
+    files = tree_lines(tree_of(sample))
     more = [text for part in walk(verifier) if (text := part.explain(sample))]
     marks = "\n".join(marked(sample.completion, score.answer, verifier.reads or "reply"))
     rewarded = echo_guard(verifier).guarded(sample, score)
     refused = [] if rewarded is score else [f"as a reward for training: 0  ({rewarded.reason}; see echo_guard)"]
-    texts = (*tree(verifier.name, score), *refused, *more, *filter(None, [marks]))
+    texts = (*tree(verifier.name, score), *refused, *files, *more, *filter(None, [marks]))
     return score, [printable(line) for text in texts for line in text.expandtabs(4).split("\n")]
 
 

@@ -47,7 +47,7 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
     return share
 
 
-def map_option(command: Command, name: str = "mapping", told: str = "prompt=problem, …") -> Command:
+def map_option(command: Command, name: str = "mapping", told: str = "Key of a field: prompt=problem, …") -> Command:
     """Add `--map FIELD=KEY`, as `name`: maps fields to the keys of a row."""
     return click.option("--map", name, multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help=told)(command)
 

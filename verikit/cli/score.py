@@ -125,9 +125,10 @@ def score(
     """Score the candidates of FILES (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
 
     FILES contain prompts with completions: JSONL, a JSON array, CSV, TSV, parquet or Arrow, plain or compressed. The
-    rows are in the format of verikit, lm-eval, OpenAI, TRL, verl or alpaca_eval. Several files, a quoted pattern or a
-    folder are read as one. The run folder contains scores.jsonl, summary.json, config.json, errors.jsonl (unreadable
-    rows) and, with --select, selected.jsonl. Run the command again to resume an interrupted run.
+    rows are in the format of verikit, lm-eval, OpenAI, TRL, verl or alpaca_eval. Logs of inspect, promptfoo and OpenAI
+    evals are read too. Several files, a quoted pattern or a folder are read as one. The run folder contains
+    scores.jsonl, summary.json, config.json, errors.jsonl (unreadable rows) and, with --select, selected.jsonl. Run the
+    command again to resume an interrupted run.
 
     \b
     verikit score candidates.jsonl

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from verikit.artifacts.readers.references import MOST_COLUMNS, MOST_ROWS, reference
-from verikit.convert.parts import LeftOut, decoded, identity, made, need, text
+from verikit.convert.parts import FOLDER, LeftOut, decoded, identity, made, need, text
 from verikit.errors import AgentFault, SchemaError, WorkspaceError
 from verikit.readers.parse import JsonRow
 from verikit.types import Sample
@@ -21,8 +21,6 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.names import parts
 
-FOLDER = "source_folder"
-"""The key with the folder of a row's file. It is not written."""
 ANSWERS = ("_answer.xlsx", "_golden.xlsx")
 """Ends of the names of answer workbooks."""
 DECIMALS = 2

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from verikit.convert.deliverables import FOLDER, path_id
+from verikit.convert.deliverables import path_id
 from verikit.convert.osworld_tables import sheets
-from verikit.convert.parts import made, text
+from verikit.convert.parts import FOLDER, made, text
 from verikit.errors import AgentFault, SchemaError, WorkspaceError
 from verikit.readers.parse import JsonRow
 from verikit.verifiers.osworld import rules, visible

@@ -12,6 +12,8 @@ from verikit.readers.parse import JsonRow, kind
 
 MISSING: tuple[Any, ...] = (None, "", [], {})
 ID = ("id", "_id", "unique_id", "uuid", "task_id", "problem_id", "question_id", "prompt_id", "key")
+FOLDER = "source_folder"
+"""The key with the folder of a row's file. It is not written."""
 _BROKEN = re.compile(r"[\x07\x08\x0b\x0c](?=[a-z])")
 """Matches a control character before letters.
 

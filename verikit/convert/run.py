@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from verikit.convert.deliverables import FOLDER
 from verikit.convert.forms import Form
 from verikit.convert.inputs import Rows
-from verikit.convert.parts import LeftOut
+from verikit.convert.parts import FOLDER, LeftOut
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import IdIndex, placed
 from verikit.readers.parse import JsonRow

@@ -45,7 +45,7 @@ Gold = Annotated[
     Field(description="The reference answer, or a list of accepted ones."),
 ]
 Spec = Annotated[
-    str, Field(max_length=10_000, description="What scores, such as `answer` or `0.9*answer + 0.1*boxed`.")
+    str, Field(max_length=10_000, description="Verifier that scores, such as `answer` or `0.9*answer + 0.1*boxed`.")
 ]
 Prompt = Annotated[Text, Field(description="What was asked; some verifiers look at it.")]
 Meta = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError
@@ -37,8 +37,17 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
             elif problem["type"] in ("model_type", "dataclass_type", "dict_type"):
                 problems.append(f"{key.rstrip('.') or 'the top level'} must be a table with keys")
             else:
-                problems.append(f"{key}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "))
+                problems.append(
+                    f"{key}: {problem['msg'].removeprefix('Value error, ')}{_got(problem)}".removeprefix(": ")
+                )
         raise ConfigError(where + "; ".join(problems)) from None
+
+
+def _got(problem: Mapping[str, Any]) -> str:
+    """The value of a wrong type, if it is short enough to show. Messages of verikit's own checks name theirs."""
+    value = problem["input"]
+    shown = problem["msg"].startswith("Input should be") and isinstance(value, (str, int, float, bool))
+    return f", got {repr(value)[:80]}" if shown else ""
 
 
 def _keys(kind: Any, loc: Sequence[int | str]) -> list[str]:

@@ -8,9 +8,10 @@
                                                 Files that it names are relative to the TOML file
     grader.json                                 one of OpenAI's graders, see `openai_grader`
 
-Names in an expression may also be objects and specs from files: `0.8*answer + 0.2*my.py:brief`. An expression is parsed
-with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus). It is never evaluated.
-`load_selector` reads the same syntax for selectors.
+Names in an expression may also be objects and specs from files: `0.8*answer + 0.2*my.py:brief`. There, a path with a
+space is written as in a URL: `my%20rules/my.py:brief`. An expression is parsed with `ast` and walked over a whitelist
+(names, calls, literals, `*`, `+`, unary minus). It is never evaluated. `load_selector` reads the same syntax for
+selectors.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from verikit.base import Verifier
 from verikit.errors import SpecError, VerikitError, nearest
@@ -40,11 +42,12 @@ from verikit.platform.raised import describe, raised_at
 if TYPE_CHECKING:
     from verikit.select import Selector
 
-_OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
+_OBJECT = re.compile(r"(?P<module>[^\s()'\"]+|[^()'\"*+,]+\.py):(?P<attr>[A-Za-z_][\w.]*)")
 _EXAMPLE = "e.g. 0.9*answer + 0.1*length(max=500)"
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _WITHIN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<named>[A-Za-z_~./][\w./~-]*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))""",
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
+    r"(?P<named>[A-Za-z_~./](?:[\w./~-]|%[0-9A-F]{2})*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))",
     re.ASCII,
 )
 """A quoted string, in which names are ignored, or an object or a file's spec within an expression."""
@@ -102,16 +105,26 @@ def _named_within(text: str) -> tuple[str, dict[str, str]]:
 
 
 def move_files(spec: str, move: Callable[[str], str]) -> str:
-    """Return an expression with other paths of the Python and TOML files that it names. `move` maps old to new."""
+    """Return an expression with other paths of the Python and TOML files that it names. `move` maps old to new.
+
+    An expression can't contain spaces and other characters of paths, so they become `%20` and so on, as in a URL.
+    """
 
     def moved(match: re.Match[str]) -> str:
         file, mark, name = re.split("([:#])", f"{match['named'] or ''}:", maxsplit=1)
         if not file.endswith((".py", ".toml")):
             return match[0]
-        found = move(file) + mark + name.removesuffix(":")
-        return found if _WITHIN.fullmatch(found) else match[0]  # an expression has no paths with spaces
+        found = quote(move(str(_path(file, Path()))))
+        start = "" if re.match(r"[A-Za-z_~./]", found) else "./"  # an expression's name starts with one of these
+        return start + found + mark + name.removesuffix(":")
 
     return _WITHIN.sub(moved, spec)
+
+
+def _path(name: str, folder: Path) -> Path:
+    """Return the path that a spec names: as written if that file exists, otherwise with `%20` and so on decoded."""
+    written = folder / os.path.expanduser(name)
+    return written if "%" not in name or written.exists() else folder / os.path.expanduser(unquote(name))
 
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
@@ -122,7 +135,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
     if not text or len(text) > _MAX_LENGTH:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
     if match := _IN_FILE.fullmatch(text):
-        return _from_toml(folder / os.path.expanduser(match["file"]), match["name"], kind)
+        return _from_toml(_path(match["file"], folder), match["name"], kind)
     if names_object(text):
         return _from_python(text, kind, folder)
     if kind == "verifiers" and _GRADER.fullmatch(text):
@@ -334,7 +347,7 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     if match is None:
         raise SpecError(f"{text!r} names no object", hint="package.module:Name or file.py:Name")
     module, name = match["module"], match["attr"]
-    loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
+    loaded: Any = import_file(_path(module, folder)) if module.endswith(".py") else _import(module)
     for part in name.split("."):
         if not hasattr(loaded, part):
             names = (known for known in dir(loaded) if not known.startswith("_"))

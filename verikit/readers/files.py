@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.readers import source
 from verikit.readers.parse import JsonRow, parse
 from verikit.readers.paths import Paths, expand
@@ -25,6 +25,8 @@ from verikit.readers.trials import trial_rows
 from verikit.readers.values import plain_row
 
 NO_ROWS = "one JSON object a line is expected"
+BAD_ROWS = 10
+"""Bad rows of a file that are reported together."""
 
 
 @dataclass(slots=True)
@@ -198,3 +200,12 @@ def rows(paths: Paths, lists: Collection[str] = ()) -> Iterator[tuple[str, int, 
 def placed(error: SchemaError, name: str, line: int) -> SchemaError:
     """Return the same error, with its location in a file."""
     return SchemaError(error.problem, file=name, line=line, field=error.field, hint=error.hint)
+
+
+def check_rows(bad: Sequence[SchemaError]) -> None:
+    """Raise for all bad rows together, so that they can be mended in one go. Callers collect up to `BAD_ROWS`."""
+    if len(bad) == 1:
+        raise bad[0]
+    if bad:
+        told = "\n".join(with_hint(str(error), error.hint) for error in bad)
+        raise UsageError(f"{len(bad)} rows can't be read:\n{told}", hint="Mend or delete these rows.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.readers.logged import inspect_sample, promptfoo_result
+from verikit.readers.logged import evals_sample, inspect_sample, promptfoo_result
 from verikit.readers.parse import JsonRow, parse
 
 Prepare = Callable[[JsonRow], JsonRow | None]
@@ -146,6 +146,7 @@ _ALL = (
         answer=("expected",),
         id=("sample_id",),
         needs_prompt=False,
+        prepare=evals_sample,
     ),
     Format(
         "lm-eval",

@@ -1,7 +1,7 @@
 """Samples of other tools' logs (`logs.py`) with the fields of rows.
 
-Sources: inspect_ai 0.3.285 (`log/_log.py`, `model/_chat_message.py`, `scorer/_metric.py`) and promptfoo 0.118
-(`models/evalResult.ts`).
+Sources: inspect_ai 0.3.285 (`log/_log.py`, `model/_chat_message.py`, `scorer/_metric.py`), promptfoo 0.118
+(`models/evalResult.ts`, `evaluator.ts`) and OpenAI evals 3.0.1 (`record.py`).
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ def _check_sample(row: JsonRow) -> None:
     if error := row.get("error"):
         told = error.get("message") if type(error) is dict else error
         raise SchemaError(f"the sample failed: {str(told)[:300]}", field="error", hint="run this sample again")
+    if invalid := row.pop("invalidation", None):
+        told = invalid.get("reason") if type(invalid) is dict else None
+        problem = f"the sample was marked as invalid: {str(told or 'no reason given')[:300]}"
+        raise SchemaError(problem, field="invalidation", hint="run this sample again")
 
 
 def _completion(messages: list[JsonRow]) -> str | list[JsonRow]:
@@ -136,15 +140,35 @@ def _scores(scores: Any) -> JsonRow:
     if type(scores) is not dict:
         raise SchemaError(f"an object of scores is expected, this is {kind(scores)}", field="scores")
     values = {name: score.get("value") if type(score) is dict else score for name, score in scores.items()}
-    return {name: LETTERS.get(value, value) if type(value) is str else value for name, value in values.items()}
+    return {name: _number(value) for name, value in values.items()}
+
+
+def _number(value: Any) -> Any:
+    """A scorer's value. Letters are numbers, including those of a scorer with several values."""
+    if type(value) is dict:
+        return {name: LETTERS.get(part, part) if type(part) is str else part for name, part in value.items()}
+    return LETTERS.get(value, value) if type(value) is str else value
+
+
+def evals_sample(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
+    """Make the function that reads samples of OpenAI evals. One that failed before the model answered is an error."""
+
+    def prepare(row: JsonRow) -> JsonRow:
+        told = row.pop("error", None)
+        if told is not None and not row["sampled"]:
+            raise SchemaError(f"the sample failed: {str(told)[:300]}", field="error", hint="run this sample again")
+        return row
+
+    return prepare
 
 
 def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     """Make the function that reads promptfoo's results.
 
-    The id is the number of the test. For results of a second provider or prompt, its name is appended.
+    The id is the number of the test. For results of other providers and prompts, its name is appended. promptfoo writes
+    results as they finish, so the first in the file is not always that of the first provider and prompt.
     """
-    first: list[tuple[str, Any]] = []
+    first: list[str] = []
 
     def prepare(row: JsonRow) -> JsonRow:
         row["completion"] = _output_of(row.pop("response", None), row.get("error"))
@@ -154,11 +178,12 @@ def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
         row["prompt"] = _chat(prompt["raw"])
         provider = row.get("provider")
         name = provider.get("label") or provider.get("id") if type(provider) is dict else provider
-        asked = (str(name or ""), row.get("promptIdx"))
-        if not first:
+        asked, number = str(name or ""), row.get("promptIdx") or 0
+        if number == 0 and not first:
             first.append(asked)
         if row.get("testIdx") is not None:
-            row["id"] = str(row["testIdx"]) + ("" if asked == first[0] else f" {asked[0]} prompt {asked[1]}")
+            usual = number == 0 and asked == first[0]
+            row["id"] = str(row["testIdx"]) + ("" if usual else f" {asked} prompt {number}")
         if golds := _equals(row.get("testCase")):
             row["answer"] = golds
         return row

@@ -26,7 +26,7 @@ ZSTD = 93
 """The zip method of zstd, which inspect uses."""
 SAMPLE_KEYS = (
     *("id", "epoch", "input", "choices", "target", "messages", "output", "scores", "metadata", "error", "limit"),
-    "attachments",
+    *("attachments", "invalidation"),
 )
 """The keys of an inspect sample that are read. Its events and its store are not."""
 _HEAD = 4096
@@ -227,11 +227,13 @@ def _take(samples: dict[str, JsonRow], event: JsonRow) -> None:
         SchemaError: The event has no data, or a key of the wrong type.
     """
     name, kind, data = event["sample_id"], event.get("type"), event.get("data")
-    if kind not in ("sampling", "match", "metrics"):
+    if kind not in ("sampling", "match", "metrics", "error"):
         return
     if type(name) is not str or type(data) is not dict:
         raise SchemaError("an event has a sample_id and data", field="sample_id" if type(name) is not str else "data")
     sample = samples.setdefault(name, {"sample_id": name, "sampled": []})
+    if kind == "error":
+        data = {"error": data.get("message") or data.get("type") or "no reason given"}
     if kind != "sampling":
         sample.update({key: value for key, value in data.items() if key not in ("prompt", "sampled", "sample_id")})
     elif sample.setdefault("prompt", data.get("prompt")) == data.get("prompt"):

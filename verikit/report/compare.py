@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.curves import estimate
-from verikit.report.difference_text import verdict
+from verikit.report.difference_text import p_header, verdict
 from verikit.report.differences import RunDifference, check_drawn_alike, compare_all, read_outcomes
 from verikit.report.headline import DifferingQuestion, flips, pictures, sentences, worst
 from verikit.report.items import fit, mark_differences
@@ -172,8 +172,8 @@ def _differences(pairs: Sequence[RunDifference]) -> Table:
     for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
         found, label = pair.difference, f"{pair.second} less {pair.first}"
         rows.append((label, found.task, difference(pair), f"{p:.4f}", found.docs))
-    columns = ("", "metric", "mean difference", "p", "questions")
-    note = f"intervals over questions; sign-flip test, Holm's correction. {verdict(pairs)}" if pairs else ""
+    columns = ("", "metric", "mean difference", p_header(len(pairs)), "questions")
+    note = f"intervals over questions. {verdict(pairs)}" if pairs else ""
     return Table("Differences, paired by question", columns, rows, note)
 
 

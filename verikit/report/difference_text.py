@@ -12,7 +12,7 @@ from verikit.report.slices import Slice
 from verikit.scoring.show import SLICES
 from verikit.stats.paired import LEVEL, Change, Difference, holm
 
-HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
+_HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
 QUESTION = 90
 """Maximum characters of a question in a line."""
@@ -22,10 +22,20 @@ TOLD = 0.01
 """A difference of one point. The report states the number of questions needed to detect it."""
 
 
+def difference_header(count: int) -> tuple[str, ...]:
+    """The columns of a table of differences. The header of p names its correction, which the intervals don't have."""
+    return tuple(p_header(count) if name == "p" else name for name in _HEADER)
+
+
+def p_header(count: int) -> str:
+    """The header of the p-values of a number of differences."""
+    return "p (Holm)" if count > 1 else "p"
+
+
 def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[str]:
     """Yield lines on two runs' differences, the differences that are detectable, and the rows that changed most."""
     differences = [pair.difference for pair in pairs]
-    yield from table(HEADER, difference_cells(differences))
+    yield from table(difference_header(len(differences)), difference_cells(differences))
     yield ""
     yield pass_or_fail(verdict(pairs), _direction(pairs)) if _significant(pairs) else verdict(pairs)
     for difference in differences:
@@ -59,7 +69,7 @@ def slice_tables(slices: Sequence[Slice]) -> Iterator[tuple[str, Sequence[str], 
         if len(runs) == 2:
             cells = difference_cells([found.differences[0].difference for found in several])
             rows = [(found.value, *cell[2:]) for found, cell in zip(several, cells, strict=True)]
-            yield title, (key, *runs, *HEADER[4:]), rows
+            yield title, (key, *runs, *difference_header(len(rows))[4:]), rows
         else:
             yield title, (key, *runs, "n"), [(found.value, *_values(found), str(found.n)) for found in several]
 
@@ -138,14 +148,15 @@ def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
     """A table of the differences of several pairs."""
     cells = difference_cells([pair.difference for pair in pairs])
     named = [(f"{pair.second} - {pair.first}", row[0], *row[4:]) for pair, row in zip(pairs, cells, strict=True)]
-    return markdown_table(("runs", "task", *HEADER[4:]), named)
+    return markdown_table(("runs", "task", *difference_header(len(pairs))[4:]), named)
 
 
 def verdict(pairs: Sequence[RunDifference]) -> str:
     """State the significant differences: which run is better, and by how much."""
     real = list(map(_beats, _significant(pairs)))
     told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
-    return told + (f" (sign-flip test, Holm over {len(pairs)})" if len(pairs) > 1 else " (sign-flip test)")
+    corrected = f"sign-flip test, p by Holm over {len(pairs)}, intervals not corrected"
+    return f"{told} ({corrected if len(pairs) > 1 else 'sign-flip test'})"
 
 
 def _significant(pairs: Sequence[RunDifference]) -> list[RunDifference]:

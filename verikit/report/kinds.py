@@ -130,7 +130,7 @@ def collect(run: Path, options: Options) -> Run:
         return collector(run, options)
     except OSError as error:
         raise UsageError(f"{error.filename or run}: {error.strerror}") from error
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 

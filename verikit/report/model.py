@@ -120,6 +120,34 @@ class Text:
         _check_texts(self.title, self.head, self.tail)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftFile:
+    """A file of an agent's workspace, with the checks that read it."""
+
+    path: str
+    size: str
+    change: str = ""
+    """Whether the agent added, changed or removed it."""
+    problem: str = ""
+    checks: Sequence[tuple[str, Number, str]] = ()
+    """Name, value and status of each check."""
+
+    def __post_init__(self) -> None:
+        """Reject values of other types, for example in a folder that was edited by hand.
+
+        Raises:
+            TypeError: There is such a value.
+        """
+        _check_texts(
+            self.path,
+            self.size,
+            self.change,
+            self.problem,
+            *(text for name, _, status in self.checks for text in (name, status)),
+        )
+        object.__setattr__(self, "checks", [(name, _drawn(value), status) for name, value, status in self.checks])
+
+
 @dataclass(slots=True)
 class SampleItem:
     """One sample of the browser."""
@@ -139,6 +167,10 @@ class SampleItem:
     scores: Mapping[str, Any] = field(default_factory=dict)
     """Scores by name, in the format of scores.jsonl with parts and steps."""
     facts: list[tuple[str, str]] = field(default_factory=list)
+    files: Sequence[LeftFile] = ()
+    """The files that an agent left."""
+    more_files: int = 0
+    """Number of further files."""
 
     def __post_init__(self) -> None:
         """Reject names that are not strings and values that are not numbers, for example from a hand-edited folder.

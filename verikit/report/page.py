@@ -78,7 +78,8 @@ def _plain(run: Run, strings: _Strings) -> dict[str, Any]:
 
 
 def _item(item: SampleItem, strings: _Strings) -> dict[str, Any]:
-    return _slots(item) | {"texts": [_text(text, strings) for text in item.texts]}
+    held = {"texts": [_text(text, strings) for text in item.texts]}
+    return _slots(item) | held | ({"files": [_slots(file) for file in item.files]} if item.files else {})
 
 
 def _text(text: Text, strings: _Strings) -> list[Any]:

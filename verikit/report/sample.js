@@ -19,6 +19,7 @@ function sample(data, rows, row, query, open) {
     others.length > 1 ? siblings(data, others, row, open) : null,
     facts.length ? pairs(facts) : null,
     ...item.texts.map(([title, start, end, omitted]) => textSection(title, data.strings[start], data.strings[end], omitted, query)),
+    item.files.length ? leftFiles(item.files, item.more_files) : null,
     Object.keys(item.scores).length ? scoreTable(item.scores) : null,
     ...stepViews(item.scores, candidate(data, item)),
   ].filter(Boolean);
@@ -82,6 +83,39 @@ function scoreRows(name, score, depth) {
     el("td", { class: "extracted", "data-column": "extracted" }, el("bdi", {}, ...visible(score.answer ?? ""))),
     el("td", { "data-column": "reason" }, el("bdi", {}, ...visible(score.reason ?? ""))));
   return [row, ...Object.entries(score.parts ?? {}).flatMap(([inner, part]) => scoreRows(inner, part, depth + 1))];
+}
+
+// The files that an agent left, by folder, with the checks that read each.
+
+function leftFiles(files, more) {
+  const lines = [];
+  let folder = "";
+  for (const file of files) {
+    const cut = file.path.lastIndexOf("/") + 1;
+    if (file.path.slice(0, cut) !== folder) {
+      folder = file.path.slice(0, cut);
+      lines.push(el("li", { class: "folder" }, el("bdi", {}, ...visible(folder))));
+    }
+    lines.push(leftFile(file, file.path.slice(cut)));
+  }
+  if (more) lines.push(el("li", { class: "size" }, `${many(more, "more file")} not shown`));
+  return el("section", { class: "files" }, el("h4", {}, "Files that the agent left"), el("ul", {}, ...lines));
+}
+
+function leftFile(file, name) {
+  const told = [
+    el("span", { class: "size" }, file.size),
+    file.change ? el("span", { class: `change ${file.change === "removed" ? "wrong" : ""}` }, file.change) : null,
+    file.problem ? el("bdi", { class: "unscored" }, ...visible(file.problem)) : null,
+  ];
+  const checks = file.checks.map(([check, value, status]) => {
+    const state = status ? standing({ value }) : "";
+    const result = value === null ? status : digits(value);
+    return el("li", { class: `check ${state}` }, `${MARKS[state] ?? "\u2022"} `, el("bdi", {}, ...visible(check)), result ? ` ${result}` : null);
+  });
+  return el("li", { class: checks.length ? "file" : "file unread" },
+    el("bdi", { class: "name" }, ...visible(name)), ...told,
+    checks.length ? el("ul", { class: "checks" }, ...checks) : el("span", { class: "size" }, "no check read it"));
 }
 
 // Steps: one list for all verifiers that score the same number of them, so that their verdicts stand side by side.

@@ -16,6 +16,7 @@ from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
+from verikit.report.left_files import add_files
 from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, Options, Run, SampleItem, Table
 from verikit.report.seen import RunTally
 from verikit.report.slice_tables import of_one_run
@@ -56,6 +57,7 @@ def collect(run: Path, options: Options) -> Run:
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
     asked = read_groups(source, plan)
+    places: dict[tuple[int, int], SampleItem] = {}
     for number, (line, rows) in enumerate(groupby(read_rows(run / SCORES), key=itemgetter("line"))):
         candidates = list(rows)
         seen.add(candidates)
@@ -63,7 +65,10 @@ def collect(run: Path, options: Options) -> Run:
             judged.add(row)
         if number % every == 0:
             group = next((group for at, group in asked if at == line), None)
-            page.items += _items(candidates, group, selected.get(line))
+            items = list(_items(candidates, group, selected.get(line)))
+            page.items += items
+            places |= {(line, row["index"]): item for row, item in zip(candidates, items, strict=True)}
+    add_files(run, places)
     if every > 1:
         page.notices.append(
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "

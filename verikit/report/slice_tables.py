@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from verikit.report.curves import estimate
+from verikit.report.difference_text import p_header
 from verikit.report.differences import RunDifference
 from verikit.report.model import Cell, Metric, Table
 from verikit.report.slices import Slice
@@ -51,10 +52,10 @@ def of_runs(slices: Sequence[Slice]) -> Iterator[Table]:
         columns = [key, "questions", *runs]
         note = "on the questions that all runs have, with 95 % intervals"
         if len(runs) == 2:
-            columns += [f"{runs[1]} less {runs[0]}", "p"]
+            columns += [f"{runs[1]} less {runs[0]}", p_header(len(several))]
             differences = _differences([found.differences[0] for found in several])
             rows = [[*row, *cells] for row, cells in zip(rows, differences, strict=True)]
-            note += "; sign-flip test, Holm's correction over the values"
+            note += "; sign-flip test, p corrected by Holm over the values, intervals not corrected"
         yield Table(f"{task} by {key}", columns, rows, note, more=len(rows) > ROWS)
 
 

@@ -107,11 +107,16 @@ def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterato
     runs = on_task(outcomes, task)
     questions = {id for found in runs.values() for id in found.questions}
     kept = {id: row for id, row in rows_of(rows, task).items() if id in questions}
-    for value, ids in ids_by_value(kept, key).items():
+    for value, ids in _several_values(kept, key).items():
         differences = compare_all({run: [_only(found, ids)] for run, found in runs.items()})
         estimates, n = estimates_on(runs, ids)
         if n and (differences or len(runs) == 1):
             yield Slice(key, value, task, n, estimates, differences)
+
+
+def _several_values(rows: Mapping[str, PromptRow], key: str) -> Mapping[str, Sequence[str]]:
+    """The ids of rows by their value of a key. Empty if no row has the key: one slice of all rows says nothing new."""
+    return ids_by_value(rows, key) if any(row.values[key] for row in rows.values()) else {}
 
 
 def on_task(outcomes: RunOutcomes, task: str) -> dict[str, Outcomes]:

@@ -13,7 +13,7 @@ from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.comparison import ComparedRuns, compare_folders
 from verikit.report.curves import forest
-from verikit.report.difference_text import show_comparison, show_leaderboard, show_slices, verdict
+from verikit.report.difference_text import p_header, show_comparison, show_leaderboard, show_slices, verdict
 from verikit.report.differences import RunDifference, as_json
 from verikit.report.leaderboard import Standing
 from verikit.report.model import Cell, Metric, Run, Table
@@ -141,7 +141,7 @@ class RunComparison:
         for row, (_, told) in zip(self.records(), self._told(), strict=True):
             counts = (row["gained"], row["lost"], row["docs"])
             rows.append([row["first"], row["second"], row["task"], Metric("", *told), f"{row['p_holm']:.4f}", *counts])
-        columns = ("first", "second", "metric", "points", "p", "gained", "lost", "questions")
+        columns = ("first", "second", "metric", "points", p_header(len(rows)), "gained", "lost", "questions")
         return Table("Differences", columns, rows, "the second less the first, in points, with 95 % intervals")
 
     def _leaderboard(self) -> Iterator[Table]:

@@ -55,7 +55,8 @@ TRIALS = {
 """Programs that fail unless an engine forked them, in C before anything of them ran: its parent is not process 1."""
 PAYS = 2
 """The minimum number of cases for an engine to save time."""
-_NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
+_MOST_REMEMBERED = 10_000
+_NEEDS_THREADS = (b"WebAssembly", b"waitAsync", b"worker_threads")
 """JavaScript programs with these run separately: V8 uses threads for them, which a fork of an engine does not have."""
 
 
@@ -69,6 +70,25 @@ class CaseEngine:
     """Values for placeholders in its command."""
     may_fail: bool = False
     """Whether a case that fails in it is rerun separately, and the second result counts."""
+
+
+class WithoutEngine:
+    """Programs with a case that an engine could not run. The attempt took up to a case's seconds, so there is only one.
+
+    A program is remembered by a hash of its files.
+    """
+
+    def __init__(self) -> None:
+        self._programs: set[int] = set()
+
+    def add(self, files: Mapping[str, bytes]) -> None:
+        """Run no more cases of this program in an engine."""
+        if len(self._programs) >= _MOST_REMEMBERED:
+            self._programs.clear()
+        self._programs.add(hash(tuple(files.values())))
+
+    def __contains__(self, files: Mapping[str, bytes]) -> bool:
+        return hash(tuple(files.values())) in self._programs
 
 
 def may_link(text: bytes) -> bool:

@@ -40,7 +40,8 @@ class ProgramJob:
     engine: bool = False
     """Whether the command starts an engine of many cases. Only the native supervisor supports it."""
     alone: Sequence[str] = ()
-    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
+    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which
+    is final except for a fork of node that needs threads."""
 
     def payload(self) -> list[bytes]:
         """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start on a page."""
@@ -92,10 +93,10 @@ class ProgramRun:
     results: list[RunResult] = field(default_factory=list)
     products: dict[str, bytes] = field(default_factory=dict)
     """The files of the `collect` folder."""
-    again: bool = False
-    """Whether the last case left something behind, and the remaining cases need another run.
+    again: str = ""
+    """How the remaining cases need another run. Empty: they don't.
 
-    Without results, the first case needs it: it ended its engine, and has to run without one in a fresh surrounding.
+    `engine`: the last case left something behind. `alone`: the next case can't run in an engine.
     """
     cpu_s: float = 0.0
     """CPU seconds of all its processes, as reported by the fork server. The record itself is not trustworthy."""
@@ -160,7 +161,7 @@ def read_record(record: bytes, limits: RunLimits) -> ProgramRun:
                 run.results.append(RunResult("killed", error=told))
                 continue
             if "again" in said:
-                run.again = True
+                run.again = str(said["again"])
                 continue
             if "file" in said:
                 run.products[str(said["file"])] = record[position : position + int(said["size"])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from verikit.errors import SandboxUnavailable
 from verikit.sandbox import case_engines
 from verikit.sandbox.client import Broken, ForkServer
 from verikit.sandbox.guest import source
+from verikit.sandbox.java_source import main_class
 from verikit.sandbox.meter import metered
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.program_runs import ProgramJob, ProgramRun, fly
@@ -29,17 +29,6 @@ BUILD = RunLimits(wall_s=30.0, memory_mb=2048, disk_mb=256, output_kb=256, threa
 """Limits of a compiler."""
 _MOST_KEPT = 256 << 20
 _OWN_PATH = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}"}
-_JAVA_CLASS = re.compile(r"\b(?:class|interface|enum|record)[ \t\n]+([A-Za-z_$][\w$]*)")
-_JAVA_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?:(?:final|abstract|strictfp)[ \t]+)*(?:class|interface|enum|record)"
-                          r"[ \t\n]+([A-Za-z_$][\w$]*)", re.MULTILINE)  # fmt: skip
-_JAVA_PACKAGE = re.compile(
-    r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-    r"package[ \t\n]+([A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[A-Za-z_$][\w$]*)*)[ \t\n]*;"
-)
-"""The package of a file: the first declaration after comments."""
-_JAVA_MAIN = re.compile(r"\bstatic[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+main\b")
-_MOST_CLASSES = 50
-"""Maximum classes before `main` that are checked for enclosing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +68,7 @@ class Programs:
         self._native: bytes | None = None if native else b""
         self._engines: dict[str, Mapping[str, bytes]] = {}
         self._making = threading.RLock()
+        self._without_engine = case_engines.WithoutEngine()
 
     def problem(self, language: str) -> str:
         """Why programs of this language can't be run here; empty if they can. Checked once, with a test program."""
@@ -135,7 +125,7 @@ class Programs:
 
     def _build(self, chain: Toolchain, text: str, limits: RunLimits, key: _Key) -> BuiltProgram | RunResult:
         language = chain.language
-        main = java_class(text) if language == "java" else ("Main", "Main")
+        main = main_class(text) if language == "java" else ("Main", "Main")
         name = f"{main[0]}.java" if language == "java" else chain.source
         content = text.encode("utf-8", "replace")
         built: BuiltProgram | RunResult = BuiltProgram(language, {name: content}, main[1])
@@ -198,7 +188,8 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"the toolchain is missing for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
-        engine = self._engine(chain, program) if chain.engine and len(inputs) >= case_engines.PAYS else None
+        tries = chain.engine and len(inputs) >= case_engines.PAYS and program.files not in self._without_engine
+        engine = self._engine(chain, program) if tries else None
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
@@ -207,7 +198,7 @@ class Programs:
     ) -> list[RunResult]:  # fmt: skip
         fill = {"{memory}": str(limits.memory_mb), "{main}": program.main, **(engine.fill if engine else {})}
         alone, command = ([_filled(part, fill) for part in parts] for parts in (chain.run, chain.engine))
-        job = ProgramJob(
+        plain = job = ProgramJob(
             alone, program.files, {**_OWN_PATH, **chain.run_env}, inputs, limits, budget_s, chain.run_data_mb,
             native=self.native_supervisor(),
         )  # fmt: skip
@@ -223,8 +214,10 @@ class Programs:
             left = job.budget_s - sum(result.seconds for result in run.results)
             if not run.again or left <= 0:
                 return results
-            has_engine = job.engine and bool(run.results)
-            job = replace(job, stdins=inputs[len(results) :], budget_s=left, engine=has_engine)
+            if run.again == "alone" or not run.results:
+                job = plain
+                self._without_engine.add(program.files)
+            job = replace(job, stdins=inputs[len(results) :], budget_s=left)
 
     def execute(
         self,
@@ -377,23 +370,3 @@ def _holds_under(built: BuiltProgram | RunResult, cpu_s: float) -> bool:
 
 def _weight(built: BuiltProgram | RunResult) -> int:
     return sum(map(len, built.files.values())) if isinstance(built, BuiltProgram) else 1024
-
-
-def java_class(text: str) -> tuple[str, str]:
-    """The class that names the file, and the class that is started: the one around `static void main`.
-
-    The second has the name of its package before it.
-    """
-    public = _JAVA_PUBLIC.search(text)
-    main = _JAVA_MAIN.search(text)
-    before = text[: main.start()] if main else ""
-    classes = list(_JAVA_CLASS.finditer(before))[-_MOST_CLASSES:]
-    start = classes[-1][1] if classes else "Main"
-    for found in classes:
-        if before.count("{", found.end()) > before.count("}", found.end()):
-            start = found[1]
-    if public and main and public.start() < main.start():
-        start = public[1]
-    package = _JAVA_PACKAGE.match(text)
-    name = "".join(package[1].split()) + "." if package else ""
-    return (public[1] if public else start), name + start

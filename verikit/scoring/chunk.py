@@ -17,8 +17,10 @@ from verikit.select import Selector, comparing, equality
 from verikit.stats.early import EARLY_STOP, EarlyStop
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
+from verikit.workspaces.grading import attached, tree_of
 
 SCORES, SELECTED, ERRORS = "scores.jsonl", "selected.jsonl", "errors.jsonl"
+TREES = "workspaces.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +106,27 @@ class Scorer:
         return result
 
     def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: ChunkResult, again: bool) -> None:
-        samples = [sample for _, group in groups for sample in group.samples()]
+        samples = [attached(sample) for _, group in groups for sample in group.samples()]
         truth, ranking = self._scores(samples, dead, again)
-        scores, selections, start = [], [], 0
+        scores, selections, trees, start = [], [], [], 0
         for line, group in groups:
             end = start + len(group.completions)
             right, ranks = truth[start:end], None if ranking is None else ranking[start:end]
             finished = [finish_reason(sample.meta) for sample in samples[start:end]]
             early = EarlyStop.of(group.meta)
-            start = end
             for i, score in enumerate(right):
                 row = {"id": group.id, "line": line, "index": i} | to_row(score)
                 row |= {FINISH: finished[i]} if finished[i] else {}
                 row |= {EARLY_STOP: early.as_row()} if early else {}
                 scores.append(to_line(row if ranks is None else row | {"by": to_row(ranks[i])}))
+            trees += _trees(line, group, samples[start:end])
+            start = end
             chosen, selection = self._select(line, group, right, ranks)
             selections.append(selection)
             result.tally.add(right, ranks, chosen, finished, early)
         result.written[SCORES] = b"".join(scores)
         result.written[SELECTED] = b"".join(selections)
+        result.written[TREES] = b"".join(trees)
 
     def _scores(self, samples: Sequence[Sample], dead: str, again: bool) -> tuple[list[Score], list[Score] | None]:
         if dead:
@@ -154,6 +158,14 @@ class Scorer:
         best = ranking[0]
         row = {"id": group.id, "line": line, "selected": best, "ranking": ranking, "value": truth[best].value}
         return best, to_line(row | {"completion": group.completions[best]})
+
+
+def _trees(line: int, group: Group, samples: Sequence[Sample]) -> list[bytes]:
+    """A line for each candidate with a workspace: the files that the agent left."""
+    return [
+        to_line({"id": group.id, "line": line, "index": i} | tree_of(sample))
+        for i, sample in enumerate(samples) if sample.workspace is not None
+    ]  # fmt: skip
 
 
 def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:

@@ -30,13 +30,19 @@ LOCK = ".lock"
 class Folder:
     """The open output folder of one run, as a context manager.
 
+    Args:
+        path: The folder.
+        files: Its append-only files.
+        optional: Those of them that exist only if they are not empty.
+
     Raises:
         UsageError: Another run has it open, it can't be created or written, or it contains a link that leads out of it.
     """
 
-    def __init__(self, path: Path, files: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, files: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
         self.path: Path = path
         self.files: tuple[str, ...] = files
+        self.optional: tuple[str, ...] = optional
         self.damage: dict[str, set[int]] = {}
         """Damaged blocks of finished files that `recover` found, for its caller to repair."""
         self._open: dict[str, BinaryIO] = {}
@@ -72,6 +78,7 @@ class Folder:
         for stream in self._open.values():
             with suppress(OSError):  # a full disk was reported at the write
                 stream.close()
+        self._open.clear()
 
     def size(self, name: str) -> int:
         """Return the size of a file in bytes, or 0 if it doesn't exist."""
@@ -162,13 +169,19 @@ class Folder:
         self.replace(PROGRESS, commit.encode())
         self._sums = {name: commit.sums.get(name, 0) for name in self.files}
         self._close()
-        for name in (*self.files, PROGRESS):
+        kept = self._without_empty(commit)
+        for name in (*kept, PROGRESS):
+            self._stream(name)
+        for name in kept if not self.damage else ():
             with self._writing(name):
-                self._open[name] = open(self.path / name, "ab", buffering=0)  # noqa: SIM115 - closed on exit
-        for name in self.files if not self.damage else ():
-            with self._writing(name):
-                self._open[name].truncate(commit.sizes.get(name, 0))
+                self._stream(name).truncate(commit.sizes.get(name, 0))
         return commit
+
+    def _without_empty(self, commit: Commit) -> list[str]:
+        """Delete the optional files that are empty at a commit, and return the names of the others."""
+        empty = {name for name in self.optional if not commit.sizes.get(name)}
+        self.delete(*empty)
+        return [name for name in self.files if name not in empty]
 
     def _last_good(self, mend: bool) -> Commit:
         """Return the last commit whose files are unchanged.
@@ -225,7 +238,7 @@ class Folder:
         for name, data in written.items():
             self._put(name, data)
             self._sums[name] = crc32(data, self._sums[name])
-        sizes = {name: os.fstat(self._open[name].fileno()).st_size for name in self.files}
+        sizes = {name: self.size(name) for name in self.files}
         self._put(PROGRESS, Commit(line, checksum, sizes, self._sums).encode())
 
     def finish(self) -> None:
@@ -260,7 +273,14 @@ class Folder:
         with self._writing(name):
             view = memoryview(data)
             while view:
-                view = view[self._open[name].write(view) :]
+                view = view[self._stream(name).write(view) :]
+
+    def _stream(self, name: str) -> BinaryIO:
+        """A file, open to append."""
+        if name not in self._open:
+            with self._writing(name):
+                self._open[name] = open(self.path / name, "ab", buffering=0)  # noqa: SIM115 - closed on exit
+        return self._open[name]
 
     def _writing(self, name: str) -> _Writing:
         return _Writing(self.path / name)

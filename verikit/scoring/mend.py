@@ -73,7 +73,7 @@ def _intact(folder: Folder, name: str, commit: Commit) -> Iterator[tuple[int, by
     """Yield the undamaged rows of a file with their lines. 0 marks damaged rows."""
     path: Path = folder.path / name
     if path.exists():
-        for row in intact_lines(path, folder.damage.get(name, set()), commit.sizes[name]):
+        for row in intact_lines(path, folder.damage.get(name, set()), commit.sizes.get(name, 0)):
             yield (0, b"") if row is None else (json.loads(row)["line"], row)
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from verikit.readers import IdIndex, Places, repeated
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, ChunkResult, Scorer, error_row
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, TREES, ChunkResult, Scorer, error_row
 from verikit.scoring.rows import to_line
 
 
@@ -16,7 +16,7 @@ def without_repeats(result: ChunkResult, scorer: Scorer, ids: IdIndex, places: P
     if not repeats:
         return result
     rows = {name: list(map(json.loads, data.splitlines())) for name, data in result.written.items()}
-    kept = {name: [row for row in rows[name] if row["line"] not in repeats] for name in (SCORES, SELECTED)}
+    kept = {name: [row for row in rows[name] if row["line"] not in repeats] for name in (SCORES, SELECTED, TREES)}
     errors = [*rows[ERRORS], *(error_row(places.placed(error, line), places) for line, error in repeats.items())]
     kept[ERRORS] = sorted(errors, key=_line)
     tally = scorer.tally().part()

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from itertools import groupby
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from verikit.errors import UsageError
+from verikit.errors import EngineError, UsageError
 from verikit.readers import HeldRows, IdIndex, Paths, RowSource, expand
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, TREES, Scorer
 from verikit.scoring.folder import Folder
 from verikit.scoring.input import Input, OtherRowsError
 from verikit.scoring.mend import lost_lines, mend
@@ -29,7 +28,8 @@ from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
 from verikit.types import JsonObject
 
-FILES = (ERRORS, SELECTED, SCORES)
+FILES = (ERRORS, SELECTED, SCORES, TREES)
+RETRIED = (SELECTED, SCORES, TREES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 RETRY = ".retry"
 """Folder of rescored rows, until they replace the old ones."""
@@ -89,16 +89,17 @@ def score_file(
     """
     told = told_source(source)
     rereadable = told is not None or isinstance(source, HeldRows)
-    rereading = ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key)
-    if rereading and not rereadable:
-        raise UsageError(f"{rereading[0]} reads the input twice, which stdin can't be", hint="give a file")
+    if not rereadable:
+        _check_read_once(retry_errors, by_key)
     check_keys(source, plan, by_key)
     scorer = Scorer(plan)
     batch = max(part.batch for part in scorer.parts())
     if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     rows, progress = Input(source, plan, limit, batch), Progress(scorer.tally())
-    with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
+    finished = (out / SUMMARY).is_file()
+    stopped: EngineError | None = None
+    with Folder(out, FILES, optional=(TREES,)) as folder, closing(IdIndex()) as ids:
         try:
             commit = _open(folder, told, plan, scorer, rows, restart, warn)
         except OtherRowsError:
@@ -115,21 +116,30 @@ def score_file(
             commit = mend(Input(source, plan, batch=batch), scorer, jobs, folder, commit, lost, progress.in_flight)
         commit = _fold(folder, commit)
         if retry_errors and commit.line:
-            commit = _retry(Input(source, plan, batch=batch), scorer, jobs, folder, commit, progress)
+            again = Input(source, plan, batch=batch)
+            commit, stopped = _retry(again, scorer, jobs, folder, commit, progress, finished=finished)
         for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
             ids.add(id, line)
         if rows.beyond_limit:
             note(f"{out} holds rows up to line {commit.line} from earlier; they are kept beyond --limit {limit}")
-        _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
+        if stopped is None:
+            _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
         folder.finish()
         summary = progress.tally.summary()
         if by_key:
             summary["slices"] = slices(out, by_key, plan, source, scorer.verifier)
         folder.write_json(SUMMARY, summary)
-        read = () if told is None else filter(None, (*expand(told), plan.gold))
-        fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
-        folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
+        _seal(folder, told, plan, scorer)
+    if stopped is not None:
+        raise stopped  # after the summary of a finished run is there again
     return summary
+
+
+def _seal(folder: Folder, told: str | list[str] | None, plan: ScoringPlan, scorer: Scorer) -> None:
+    """Write the manifest of a finished run."""
+    read = () if told is None else filter(None, (*expand(told), plan.gold))
+    fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
+    folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
 
 
 def _open(
@@ -261,30 +271,58 @@ def _replaced(run: Path, what: str) -> str:
     return f"the earlier run in {run} had other {what} and scored no candidate: it is replaced"
 
 
+def _check_read_once(retry_errors: bool, by_key: Sequence[str]) -> None:
+    """Reject options that read the input twice.
+
+    Raises:
+        UsageError: There is such an option.
+    """
+    rereading = ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key)
+    if rereading:
+        raise UsageError(f"{rereading[0]} reads the input twice, which stdin can't be", hint="give a file")
+
+
 def _retry(
-    source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, progress: Progress
-) -> Commit:
-    """Rescore the rows that have an unscored candidate. An interrupt keeps the results so far."""
+    source: Input,
+    scorer: Scorer,
+    jobs: int | str,
+    folder: Folder,
+    commit: Commit,
+    progress: Progress,
+    *,
+    finished: bool,
+) -> tuple[Commit, EngineError | None]:
+    """Rescore the rows that have an unscored candidate. An interrupt keeps the results so far.
+
+    Returns the error if an engine can't be reached and the run was finished: its summary is written again before the
+    error is raised.
+    """
     chunks = (replace(chunk, again=True) for chunk in source.chosen(_failed(folder.path)))
+    stopped = None
     with (
-        Folder(folder.path / RETRY, (SELECTED, SCORES)) as spool,
+        Folder(folder.path / RETRY, RETRIED) as spool,
         closing(score_chunks(chunks, scorer, jobs, progress.in_flight)) as results,
     ):
         spool.recover()
-        for chunk, result in results:
-            spool.append({name: result.written[name] for name in spool.files}, chunk.last_line)
-            progress.tally.merge(result.tally)
-            progress.rows += len(chunk.rows)
-            source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
+        try:
+            for chunk, result in results:
+                spool.append({name: result.written[name] for name in spool.files}, chunk.last_line)
+                progress.tally.merge(result.tally)
+                progress.rows += len(chunk.rows)
+                source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
+        except EngineError as error:
+            if not finished:
+                raise
+            stopped = error
     progress.tally = scorer.tally()
-    return _fold(folder, commit)
+    return _fold(folder, commit), stopped
 
 
 def _fold(folder: Folder, commit: Commit) -> Commit:
     """Replace the old rows with the rescored ones."""
     retried = folder.path / RETRY
     if retried.is_dir():
-        with Folder(retried, (SELECTED, SCORES)) as spool:
+        with Folder(retried, RETRIED) as spool:
             spool.recover()
             contents = {name: _spliced(folder.path / name, retried / name) for name in spool.files}
             commit = folder.rewrite(contents, commit)
@@ -304,12 +342,9 @@ def _is_lost(row: JsonObject) -> bool:
 
 def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
     """Yield the rows of a file, replaced by fresh ones that have the same line. Both are sorted by line."""
-    anew = groupby(read_rows(fresh), key=_line)
-    line, rows = next(anew, (0, iter(())))
-    for at, kept in groupby(read_rows(old), key=_line):
-        yield from map(to_line, rows if at == line else kept)
-        if at == line:
-            line, rows = next(anew, (0, iter(())))
+    anew = set(map(_line, read_rows(fresh)))
+    kept = (row for row in read_rows(old) if row["line"] not in anew)
+    yield from map(to_line, merge(kept, read_rows(fresh), key=_line))
 
 
 def _line(row: JsonObject) -> int:

@@ -33,6 +33,7 @@ MOST = 1000
 """Maximum number of values of one key. With more, the key identifies rows instead of grouping them."""
 LONGEST = 300
 """Number of characters of a question to keep."""
+_KEYS = "give a key of the rows that were scored. For an eval run: a key of `doc` in its samples, such as category"
 _COUNTS = ("prompts", "candidates", "unscored", "metrics")
 Slices = dict[str, dict[str, dict[str, Any]]]
 """By key and value: counts and metrics, as in summary.json."""
@@ -66,7 +67,7 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
 
 def unknown_key(key: str, known: Collection[str]) -> UsageError:
     """Return the error for a key that no row has. `known` are the rows' keys."""
-    hint = nearest(key, known) or "give a key of the rows that were scored"
+    hint = nearest(key, known) or _KEYS
     return UsageError(f"key {key!r} not found in any row", hint=hint)
 
 

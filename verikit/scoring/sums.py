@@ -120,7 +120,8 @@ def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | N
 def changed(run: Path) -> list[str]:
     """Return the names of a run's files that changed since it wrote them. Empty if it stores no checksums.
 
-    An unfinished run has no checksums for files still being written. Missing files are reported by their readers.
+    An unfinished run has no checksums for files still being written. Missing files are reported by their readers. A
+    missing file that was empty is unchanged.
     """
     commits, torn = read_commits(run)
     names = [PROGRESS] if torn else []
@@ -128,11 +129,17 @@ def changed(run: Path) -> list[str]:
         return names
     last = commits[-1]
     for name, size in last.sizes.items():
-        path = run / name
-        found = sums_at(path, [size]) if path.exists() else {}
-        if found.get(size) != last.sums.get(name, 0) or (last.others and path.stat().st_size != size):
+        if _differs(run / name, size, last):
             names.append(name)
     return names + [name for name, value in last.others.items() if sum_of(run / name) not in (value, None)]
+
+
+def _differs(path: Path, size: int, last: Commit) -> bool:
+    """Whether a growing file differs from the last commit. Later data does not count while the run is unfinished."""
+    if not path.exists():
+        return size > 0
+    longer = bool(last.others) and path.stat().st_size > size
+    return longer or sums_at(path, [size]).get(size) != last.sums.get(path.name, 0)
 
 
 def sum_of(path: Path) -> int | None:

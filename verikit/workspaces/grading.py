@@ -8,19 +8,19 @@ unscored result.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import AgentFault, WorkspaceError, with_hint
 from verikit.replies.split import Reads
 from verikit.types import WORKSPACE, Sample, Score
-from verikit.workspaces.names import shown
+from verikit.workspaces.readings import OPENED, file_tree, recorded
 from verikit.workspaces.row import TaskWorkspace
 from verikit.workspaces.workspace import Workspace
 
-SHOWN_DIGITS, NOTES, SHOWN_ENTRIES = 16, 5, 100
+SHOWN_DIGITS, NOTES = 16, 5
 
 
 def workspace_of(sample: Sample) -> Workspace:
@@ -29,22 +29,27 @@ def workspace_of(sample: Sample) -> Workspace:
     Raises:
         WorkspaceError: There is no workspace, or the row's `workspace` is invalid.
     """
-    found = sample.workspace
+    found = attached(sample).workspace
     if found is None:
-        told = sample.meta.get(WORKSPACE)
-        if told is None:
-            raise WorkspaceError("the row has no workspace", hint='"workspace": {"after": …}')
-        found = TaskWorkspace(told, None)
+        raise WorkspaceError("the row has no workspace", hint='"workspace": {"after": …}')
     return found if isinstance(found, Workspace) else found.make()
 
 
-def graded(sample: Sample, check: Callable[[Workspace, Sample], Score]) -> Score:
+def attached(sample: Sample) -> Sample:
+    """The sample with its workspace, if only its keys define one. All checks then read the same workspace."""
+    told = sample.meta.get(WORKSPACE)
+    if sample.workspace is not None or told is None:
+        return sample
+    return replace(sample, workspace=TaskWorkspace(told, None))
+
+
+def graded(sample: Sample, check: Callable[[Workspace, Sample], Score], name: str = OPENED) -> Score:
     """The score of a check of a sample's workspace. It starts with the digest of the files that the agent left."""
 
     def told() -> Score:
         workspace = workspace_of(sample)
         digest = f"workspace {workspace.digest[:SHOWN_DIGITS]}"
-        score = part(lambda: check(workspace, sample))
+        score = part_of(workspace, name, lambda: check(workspace, sample))
         return replace(
             score, text="\n".join(filter(None, (digest, *workspace.after.manifest.notes[:NOTES], score.text)))
         )
@@ -62,6 +67,17 @@ def part(check: Callable[[], Score]) -> Score:
         return Score.error(with_hint(str(error), error.hint))
 
 
+def part_of(workspace: Workspace, name: str, check: Callable[[], Score]) -> Score:
+    """As `part`, and the files that the check reads are recorded under its name."""
+    return recorded(workspace, name, lambda: part(check))
+
+
+def tree_of(sample: Sample) -> dict[str, Any]:
+    """The files of a sample's workspace, with the checks that read them. Empty if no check collected them."""
+    found = sample.workspace.made if isinstance(sample.workspace, TaskWorkspace) else sample.workspace
+    return {} if found is None else file_tree(found)
+
+
 def all_hold(parts: Mapping[str, Score]) -> Score:
     """The lowest value of the checks. A certain 0.0 decides; otherwise an unscored check leaves the result unscored."""
     scored = {name: score.filled(0.0) for name, score in parts.items() if score.scored}
@@ -73,19 +89,6 @@ def all_hold(parts: Mapping[str, Score]) -> Score:
     if scored[least] < 1.0 or len(parts) == 1:
         return Score(scored[least], reason=f"{least}: {parts[least].reason}", parts=parts)
     return Score(1.0, reason=f"all {len(parts)} checks hold", parts=parts)
-
-
-def _tree(workspace: Workspace) -> Iterator[str]:
-    """A line for each entry, folders before their entries."""
-    manifest = workspace.after.manifest
-    for path, entry in list(manifest.items())[:SHOWN_ENTRIES]:
-        mark = "*" if ("after", path) in workspace.seen else " "
-        name = path.rpartition("/")[2]
-        told = f"{entry.size:,} bytes {entry.sha256[:12]}" if entry.kind == "file" else entry.kind
-        yield f" {mark} {'  ' * (path.count('/'))}{shown(name)}  {told} {entry.problem}".rstrip()
-    if len(manifest) > SHOWN_ENTRIES:
-        yield f"   … and {len(manifest) - SHOWN_ENTRIES:,} more"
-    yield from (f" * {shown(path)}, of what it was given" for side, path in sorted(workspace.seen) if side == "before")
 
 
 class WorkspaceVerifier(Verifier):
@@ -109,16 +112,6 @@ class WorkspaceVerifier(Verifier):
             WorkspaceError: It has no value.
         """
 
-    def explain(self, sample: Sample) -> str:
-        """The tree of the files that the agent left. A mark precedes the files that the check read."""
-        try:
-            workspace = workspace_of(sample)
-            workspace.seen.clear()
-            part(lambda: self.check(workspace, sample))
-            return "\n".join((f"{self.name} read (*) of what the agent left:", *_tree(workspace)))
-        except (AgentFault, WorkspaceError):
-            return ""
-
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample's workspace."""
-        return [graded(sample, self.check) for sample in samples]
+        return [graded(sample, self.check, self.name) for sample in samples]

@@ -53,6 +53,10 @@ class Limits:
         """The same limits for files that the agent did not create. Exceeding them is never the agent's failure."""
         return replace(self, stated=frozenset())
 
+    def for_display(self) -> Limits:
+        """Smaller limits for files that the agent did not create, if they are read only to display changes."""
+        return replace(self.for_before(), total_mb=min(self.total_mb, 16), entries=min(self.entries, 1000))
+
     def over(self, name: str, message: str) -> AgentFault | WorkspaceError:
         """The error of something over a limit."""
         told = f"{message}, over the limit of {getattr(self, name):,g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -81,6 +81,10 @@ class Manifest(Mapping[str, FileEntry]):
         """The folders that could not be read."""
         return [entry for entry in self._entries.values() if entry.kind == "folder" and entry.problem]
 
+    def limited(self, concerns: Callable[[str], bool]) -> Manifest:
+        """The entries whose paths `concerns` accepts."""
+        return Manifest(entry for path, entry in self._entries.items() if concerns(path))
+
     @property
     def files(self) -> list[FileEntry]:
         """Its files."""
@@ -98,7 +102,7 @@ class Changes:
     @classmethod
     def between(cls, before: Manifest, after: Manifest) -> Changes:
         """The changes that lead from one to the other. A folder counts only if it has no entries."""
-        old, new = _leaves(before), _leaves(after)
+        old, new = leaves(before), leaves(after)
         return cls(
             tuple(path for path in new if path not in before),
             tuple(path for path in old if path not in after),
@@ -111,7 +115,7 @@ class Changes:
         return (*self.added, *self.removed, *self.changed)
 
 
-def _leaves(manifest: Manifest) -> dict[str, None]:
+def leaves(manifest: Manifest) -> dict[str, None]:
     """All paths except those of folders with entries, which their entries already imply."""
     holding = {path.rpartition("/")[0] for path in manifest}
     return {path: None for path, entry in manifest.items() if entry.kind != "folder" or path not in holding}

@@ -117,3 +117,22 @@ def alike(paths: Iterable[str]) -> list[tuple[str, str]]:
             found.append((seen[key], path))
         seen.setdefault(key, path)
     return found
+
+
+def covers(output: str, path: str) -> bool:
+    """Whether an output that a task declares takes in a path or a pattern, or is taken in by it."""
+    output = output.lstrip("/")
+    return matches(output, path) or matches(f"{output.rstrip('/')}/**", path) or matches(path, output)
+
+
+def joined(folder: str, target: str) -> list[str]:
+    """The names of a link's target, from the workspace's root; empty if it leads outside."""
+    names = [name for name in folder.split("/") if name]
+    for name in target.split("/"):
+        if name == ".." and not names:
+            return []
+        if name == "..":
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return names

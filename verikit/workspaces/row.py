@@ -36,7 +36,8 @@ class TaskWorkspace:
 
     def __init__(self, told: object, folder: str | None) -> None:
         self._told, self._folder = told, folder
-        self._made: Workspace | None = None
+        self.made: Workspace | None = None
+        """The workspace, once it is built."""
 
     def make(self) -> Workspace:
         """The workspace.
@@ -44,16 +45,16 @@ class TaskWorkspace:
         Raises:
             WorkspaceError: The row's `workspace` is invalid.
         """
-        if self._made is None:
-            self._made = workspace_of_row(self._told, self._folder)
-        return self._made
+        if self.made is None:
+            self.made = workspace_of_row(self._told, self._folder)
+        return self.made
 
     def beside(self, told: object) -> TaskWorkspace:
         """Another workspace of the same row, whose paths start from the same folder."""
         return TaskWorkspace(told, self._folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_told": self._told, "_folder": self._folder, "_made": None}
+        return {"_told": self._told, "_folder": self._folder, "made": None}
 
     def __repr__(self) -> str:
         """As the row has it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,10 +18,11 @@ from verikit.messages import CompletionMessage
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Changes, FileEntry, Manifest
+from verikit.workspaces.manifest import Changes, FileEntry, Manifest, leaves
 from verikit.workspaces.mapping import TextsSource
-from verikit.workspaces.names import has_wildcards, matches, parts, shown
+from verikit.workspaces.names import covers, has_wildcards, joined, matches, parts, shown
 from verikit.workspaces.overlay import OverlaySource
+from verikit.workspaces.readings import CheckedFiles
 from verikit.workspaces.tarball import PackedBy, TarSource
 from verikit.workspaces.tree import Blob, Tree, TreeSource, texts_of
 
@@ -78,6 +80,8 @@ class Workspace:
         self.task: tuple[str, tuple[str, ...]] | None = task
         self.seen: set[tuple[Side, str]] = set()
         """Files that were read, for display."""
+        self.readings: dict[CheckedFiles, None] = {}
+        """The files and the result of each check, in order, for display."""
 
     @property
     def after(self) -> Tree:
@@ -130,6 +134,39 @@ class Workspace:
         return self._trees[side]
 
     @property
+    def collected(self) -> bool:
+        """Whether the files that the agent left were collected."""
+        return "after" in self._trees
+
+    def known_before(self) -> Manifest | None:
+        """The files that the agent was given, for display.
+
+        None if they are unknown or incomplete, or are large and no check has opened them.
+        """
+        tree, source = self._trees.get("before"), self._sources["before"]
+        if tree is None and source is not None:
+            try:
+                tree = source.open(self.limits.for_display())  # not kept: its limits are not those of a check
+            except (AgentFault, WorkspaceError):
+                return None
+        return None if tree is None or tree.unknown else tree.manifest
+
+    def known_changes(self, before: Manifest) -> Changes:
+        """The changes, for display. Without paths that may not have been collected."""
+        found = Changes.between(before, self.after.manifest)
+        return replace(found, removed=tuple(filter(self._is_removed, found.removed)))
+
+    def _is_removed(self, path: str) -> bool:
+        """Whether a path that is not there would have been collected."""
+        try:
+            self._check_collected(path)
+            if not self.declares(path):
+                self._check_whole(path)
+        except (AgentFault, WorkspaceError):
+            return False
+        return True
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the manifest of the files that the agent left.
 
@@ -146,7 +183,7 @@ class Workspace:
             AgentFault: An entry that it left has no content to compare.
             WorkspaceError: There is no `before`, or an entry was not read or may not have been collected.
         """
-        before, after = _limited(self.before.manifest, concerns), _limited(self.after.manifest, concerns)
+        before, after = self.before.manifest.limited(concerns), self.after.manifest.limited(concerns)
         for entry in before.values():
             self._check_read(entry, "before")
         for entry in after.values():
@@ -158,6 +195,17 @@ class Workspace:
             self._check_collected(path)
         if lost := next((path for path in found.removed if not self.declares(path)), None):
             self._check_whole(lost)
+        return found
+
+    def compared(self, concerns: Callable[[str], bool]) -> tuple[str, ...]:
+        """The paths that differ, of those that `concerns` accepts. All of these count as read.
+
+        Raises:
+            AgentFault: As `changes`.
+            WorkspaceError: As `changes`.
+        """
+        found = self.changes(concerns).all
+        self.seen.update(("after", path) for path in leaves(self.after.manifest) if concerns(path))
         return found
 
     def _check_whole(self, lost: str) -> None:
@@ -286,7 +334,7 @@ class Workspace:
 
     def declares(self, path: str) -> bool:
         """Whether the task requires a path. Without outputs it requires all paths."""
-        return self.outputs is None or any(_covers(output, path) for output in self.outputs)
+        return self.outputs is None or any(covers(output, path) for output in self.outputs)
 
     def _names_several(self, pattern: str) -> bool:
         """Whether a pattern always matches several files, because of the given files or the outputs."""
@@ -307,7 +355,7 @@ class Workspace:
     def _followed(self, link: FileEntry, tree: Tree) -> FileEntry:
         """The file that a link leads to within the workspace, in one step."""
         folder = link.path.rpartition("/")[0]
-        names = [] if link.target.startswith("/") else _joined(folder, link.target)
+        names = [] if link.target.startswith("/") else joined(folder, link.target)
         target = tree.manifest.get("/".join(names)) if names else None
         if target is None or target.kind != "file":
             raise AgentFault(f"{shown(link.path)} is a link that leads to no file of the workspace")
@@ -325,25 +373,6 @@ class Workspace:
         return (
             f"Workspace(after={self._sources['after']!r}, before={self._sources['before']!r}, outputs={self.outputs!r})"
         )
-
-
-def _covers(output: str, path: str) -> bool:
-    """Whether an output that a task declares takes in a path or a pattern, or is taken in by it."""
-    output = output.lstrip("/")
-    return matches(output, path) or matches(f"{output.rstrip('/')}/**", path) or matches(path, output)
-
-
-def _joined(folder: str, target: str) -> list[str]:
-    """The names of a link's target, from the workspace's root; empty if it leads outside."""
-    names = [name for name in folder.split("/") if name]
-    for name in target.split("/"):
-        if name == ".." and not names:
-            return []
-        if name == "..":
-            names.pop()
-        elif name not in ("", "."):
-            names.append(name)
-    return names
 
 
 def _source(given: Given, packed_by: PackedBy) -> TreeSource | None:
@@ -368,7 +397,3 @@ def _steps(given: Trajectory) -> Steps | None:
         path = Path(given)
         return partial(read_trajectory, str(path.parent), (path.name,))
     return partial(list, given)
-
-
-def _limited(manifest: Manifest, concerns: Callable[[str], bool]) -> Manifest:
-    return Manifest(entry for path, entry in manifest.items() if concerns(path))

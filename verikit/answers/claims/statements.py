@@ -76,6 +76,7 @@ _STOP = re.compile(
     r"\n|(?<![A-Z])(?!(?<=[ap]\.m)\.\s(?:plus|minus|is|isn|does|fails|except)\b)[.!?](?=\s|$|</)"
     r"|(?:です)?[。！？।]|\s+I hope\b|</"
 )
+_SENTENCE_BEFORE = re.compile(r"[.!?。！？।][ *_]*$")
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )
@@ -147,7 +148,7 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
 def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
     """The statement whose noun starts at `start` and whose content starts at `content_start`, and its end."""
     content, end = _content(text, content_start)
-    left = sentence_before(text, start)
+    left = _clause_before(text, start)
     form = "final statement" if text[start] in "fF" or _FINAL.search(text, max(0, start - 14), start) else "statement"
     stop = _STOP.search(text, content_start, content_start + MAX_LINE)
     sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE].replace("**", "")
@@ -167,6 +168,12 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     if denies:  # the denial itself is stated
         content = ("not " if denied else "") + without_reasons(sentence.strip(" \n.。"))
     return FoundAnswer(content, form, start, own if around == "asserted" else around, denies=denies), end
+
+
+def _clause_before(text: str, start: int) -> str:
+    """The text before a noun in its sentence. Empty if the noun begins it: "Suppose x = 2. Answer: 5."."""
+    begins = not text[start].islower() and _SENTENCE_BEFORE.search(text, max(0, start - 20), start)
+    return "" if begins else sentence_before(text, start)
 
 
 def _role_around(left: str, link_words: str, sentence: str) -> Role:

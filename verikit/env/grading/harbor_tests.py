@@ -124,7 +124,10 @@ class HarborTests(WorkspaceVerifier):
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Run the tests on each sample's workspace, in one sandbox."""
         with _graders(self.seconds) as graders:
-            return [graded(sample, lambda workspace, _: _score(graders(workspace), workspace)) for sample in samples]
+            return [
+                graded(sample, lambda workspace, _: _score(graders(workspace), workspace), self.name)
+                for sample in samples
+            ]
 
 
 @contextmanager

@@ -320,9 +320,10 @@ static const char *run_process(u64 deadline, int *status, u64 *cpu, volatile lon
     return why;
 }
 
-/* What is not written down needs a fresh surrounding, also the first case. */
-static int again(void) {
-    put("{\"again\":true}\n", 15);
+/* The cases that are not written down need a fresh surrounding, `alone` without an engine. */
+static int again(const char *how) {
+    char line[40];
+    put(line, say(say(say(line, "{\"again\":\""), how), "\"}\n") - line);
     return 0;
 }
 
@@ -338,7 +339,7 @@ static int run_case(const struct span *span, u64 *left) {
     const char *why = engine ? run_in_engine(begun + wall, &status, &cpu) : 0;
     if (!why) {
         empty_outputs();
-        if (entry && head->engine && !emptied()) return again();
+        if (head->engine && !head->alone && (!entry || !emptied())) return again("alone");
         tried = now() - begun, begun += tried;
         why = run_process(begun + wall, &status, &cpu, &failed);
     }
@@ -383,7 +384,7 @@ static __attribute__((used, noreturn)) void start(u64 *stack) {
     u64 left = head->budget_ns;
     for (u64 number = 0; number < head->cases && run_case(spans + number, &left); number++)
         if (number + 1 < head->cases && !(emptied() && unchanged())) {
-            again();
+            again("engine");
             break;
         }
     if (engine) end_engine(); /* waited for, or its time of a processor would count for nobody */

@@ -4,10 +4,12 @@
    itself. One that runs cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`)
    comes with a command that runs a case alone: a case that does not end well there is run again by it, and that counts.
    A mapped program's case that ends or stops its engine, which is its parent, is also run again alone, and has no such
-   parent there. Each engine says whether something that the case started is left: then it ends with it, and the next
-   case has a new one. */
+   parent there. A case of node that needs threads is run again in a fresh surrounding, and all that follow it run
+   without an engine. Each engine says whether something that the case started is left: then it ends with it, and the
+   next case has a new one. */
 
 enum { START_MS = 30000 };
+enum { NEEDS_THREADS = 113 << 8 }; /* the status of node_fork.c; a program may imitate it, and is run alone then */
 
 static long engine;
 static int orders[2], reports[2];
@@ -85,6 +87,7 @@ static const char *run_in_engine(u64 deadline, int *status, u64 *cpu) {
     if (!reported || report.left || (head->alone && report.status)) end_engine();
     if ((head->alone && report.status) || ((head->alone || entry) && !reported)) return 0;
     if (!reported) fail("the engine is gone", 0);
+    if (!head->alone && !entry && report.status == NEEDS_THREADS) return 0;
     *status = (int)report.status, *cpu = report.microseconds + used;
     return why;
 }

@@ -37,8 +37,7 @@ function warm() {
 }
 
 function begin() {
-  const flags = process.execArgv.filter((flag) => flag !== "--single-threaded");
-  const pid = addon.exports(kept, process.execPath, ...flags, main);
+  const pid = addon.exports(kept);
   Object.defineProperty(process, "pid", { value: pid, enumerable: true, configurable: true, writable: false });
   process.argv.splice(1, 2, main);
   begun = now();

@@ -72,19 +72,13 @@ int pthread_join(pthread_t handle, void **result) {
 }
 
 /* V8 gives work of a collection of its whole heap to node's threads, which a fork lacks, and node ends only when that is
-   done. So a fork whose first thread begins to wait becomes a node of its own, and runs the program from its start. */
+   done. So a fork whose first thread begins to wait ends with this code, and its case is run alone (`engine.h`). */
+enum { NEEDS_THREADS = 113 };
 static pthread_t forker;
-static char *command[8];
-
-static void run_anew(void) {
-    if (lseek(0, 0, SEEK_SET) || ftruncate(1, 0) || ftruncate(2, 0)) _exit(124);
-    execv(command[0], command);
-    _exit(124);
-}
 
 int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
     static int (*real)(pthread_cond_t *, pthread_mutex_t *);
-    if (forked && pthread_equal(pthread_self(), forker)) run_anew();
+    if (forked && pthread_equal(pthread_self(), forker)) _exit(NEEDS_THREADS);
     if (!real) real = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"); /* the first one differs on x86 */
     if (!real) real = dlsym(RTLD_NEXT, "pthread_cond_wait");
     return real(condition, mutex);
@@ -136,20 +130,15 @@ static void stream(const char *folder, const char *name, int flags, int number) 
     close(file);
 }
 
-/* serve(folder, ...command): fork for each order; returns in the fork, whose standard streams are the files in `folder`.
-   The command runs the program without this. */
+/* serve(folder): fork for each order; returns in the fork, whose standard streams are the files in `folder`. */
 static napi_value serve(napi_env env, napi_info info) {
-    enum { MOST = sizeof command / sizeof *command };
-    static char texts[MOST][LONGEST];
-    size_t count = MOST, size = 0;
-    napi_value given[MOST], done;
-    char *folder = texts[0], order;
+    size_t count = 1, size = 0;
+    napi_value folder_value, done;
+    char folder[LONGEST], order;
     void *loop;
-    if (napi_get_cb_info(env, info, &count, given, 0, 0) || count > MOST || napi_get_uv_event_loop(env, &loop)) _exit(125);
-    for (size_t i = 0; i < count; i++) {
-        if (napi_get_value_string_utf8(env, given[i], texts[i], LONGEST, &size)) _exit(125);
-        if (i) command[i - 1] = texts[i];
-    }
+    if (napi_get_cb_info(env, info, &count, &folder_value, 0, 0) || napi_get_uv_event_loop(env, &loop) ||
+        napi_get_value_string_utf8(env, folder_value, folder, sizeof folder, &size))
+        _exit(125);
     struct sigaction ignore = {.sa_handler = SIG_IGN}, own;
     sigaction(SIGUSR1, &ignore, &own); /* or a program could start this process's debugger */
     struct report ready = {0};

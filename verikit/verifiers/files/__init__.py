@@ -10,7 +10,7 @@ from verikit.base import Verifier
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
-from verikit.workspaces.grading import WorkspaceVerifier, all_hold, part
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold, part_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
 
@@ -68,7 +68,10 @@ class LeftFiles(WorkspaceVerifier):
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Do all checks, each as a part."""
-        return all_hold({name: part(partial(check, workspace, sample)) for name, check in self._checks()})
+        return all_hold({
+            name: part_of(workspace, f"files {name}", partial(check, workspace, sample))
+            for name, check in self._checks()
+        })  # fmt: skip
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         """Each check by its name."""
@@ -101,7 +104,7 @@ def _absent(path: str, workspace: Workspace, _: Sample) -> Score:
 def _unchanged(path: str, workspace: Workspace, _: Sample) -> Score:
     if not workspace.find(path, "before"):
         raise WorkspaceError(f"{shown(path)} is not among the agent's input files")
-    found = workspace.changes(partial(_concerns, path)).all
+    found = workspace.compared(partial(_concerns, path))
     return Score(float(not found), reason=f"differs: {_told(found)}" if found else "as it was")
 
 
@@ -141,7 +144,7 @@ def _content(path: str, spec: Verifier | str, workspace: Workspace, sample: Samp
 
 
 def _only(patterns: Sequence[str], workspace: Workspace, _: Sample) -> Score:
-    found = workspace.changes(lambda path: not any(_concerns(pattern, path) for pattern in patterns)).all
+    found = workspace.compared(lambda path: not any(_concerns(pattern, path) for pattern in patterns))
     return Score(float(not found), reason=f"beside them differs {_told(found)}" if found else "nothing else differs")
 
 

@@ -12,7 +12,7 @@ from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.osworld.checks import CHECKS
 from verikit.workspaces import Workspace
-from verikit.workspaces.grading import WorkspaceVerifier, all_hold, part
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold, part, part_of
 
 KEY = "osworld"
 MAX_FUNCTIONS = 100
@@ -37,7 +37,9 @@ class OSWorldChecks(WorkspaceVerifier):
         if not isinstance(functions, list) or not 1 <= len(functions) <= MAX_FUNCTIONS:
             raise WorkspaceError("the row has no checks of OSWorld", hint=_SHAPE)
         named = {
-            f"{number} {_name(function)}": part(partial(_function, function, workspace, sample))
+            f"{number} {_name(function)}": part_of(
+                workspace, _name(function), partial(_function, function, workspace, sample)
+            )
             for number, function in enumerate(functions, 1)
         }
         return any_holds(named) if told.get("conj") == "or" else all_hold(named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from verikit.calls import calls_in
@@ -16,6 +17,7 @@ from verikit.verifiers.tools.programs import runs
 from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
+from verikit.workspaces.readings import recorded
 from verikit.workspaces.workspace import Workspace
 
 Doing = Literal["reads", "writes", "runs"]
@@ -50,7 +52,8 @@ class StepRules:
             count = sum(map(by_assistant, turns))
             parts["max_steps"] = Score(float(count <= self.max_steps), reason=f"{count} steps")
         for doing, target in self.never:
-            parts[f"never {doing} {target}"] = self._never(doing, target, steps, workspace)
+            name, rule = f"never {doing} {target}", partial(self._never, doing, target, steps, workspace)
+            parts[name] = rule() if workspace is None else recorded(workspace, f"trajectory {name}", rule)
         if self.order:
             parts["order"] = self._in_order(steps)
         return all_hold(parts)
@@ -176,7 +179,7 @@ def _differs(workspace: Workspace, target: str) -> str:
     """A path that the agent changed, from the files before and after; "" if there isn't one, or it is not known."""
     pattern = target.lstrip("/")
     try:
-        found = workspace.changes(lambda path: matches(pattern, path) or path.startswith(f"{pattern}/")).all
+        found = workspace.compared(lambda path: matches(pattern, path) or path.startswith(f"{pattern}/"))
     except (AgentFault, WorkspaceError):
         return ""
     return found[0] if found else ""

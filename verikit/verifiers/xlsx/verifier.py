@@ -20,7 +20,7 @@ from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.verifiers.xlsx.pivots import check_pivots, pivots, wanted_sources
 from verikit.verifiers.xlsx.verdicts import alike, together
 from verikit.workspaces import Blob, Workspace
-from verikit.workspaces.grading import WorkspaceVerifier
+from verikit.workspaces.grading import WorkspaceVerifier, part_of
 from verikit.workspaces.names import shown
 
 _MOST_GIVEN = 5
@@ -128,7 +128,11 @@ class Xlsx(WorkspaceVerifier):
         if not isinstance(told, list):
             return of_row(self, sample, "xlsx").checked(workspace, sample)
         one = partial(self._checked_case, workspace, sample)
-        return score_of_cases([partial(one, case) for case in told], self.cases)
+        checks = [
+            partial(part_of, workspace, f"xlsx case {number}", partial(one, case))
+            for number, case in enumerate(told, 1)
+        ]
+        return score_of_cases(checks, self.cases)
 
     def _checked_case(self, workspace: Workspace, sample: Sample, options: Any) -> Score:
         case = replace(sample, meta={**sample.meta, "xlsx": options or None})

@@ -18,7 +18,7 @@ _STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "t
 """Words of an instruction that make the form of an output part of the task."""
 _ORDERED = ("order", "sorted")
 """Words that make the order of a JSON output's keys part of the task."""
-_KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
+_KINDS = {"number": "one of its numbers off by one", "line": "one of its lines dropped"}
 
 
 def check_mutants(rehearsal: Rehearsal, found: RunFindings) -> None:
