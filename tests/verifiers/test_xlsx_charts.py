@@ -251,7 +251,8 @@ REQUEST = {"cells": [], "model": [], "charts": True, "pivots": True}
 def damaged(data, seed, parts):
     """A file with a few characters of some parts replaced, and attributes of any value."""
     draw = random.Random(seed)
-    wrong = ("", "-1", "9" * 30, "x", "NaN", "A1:XFD1048576", "\u0664", "'", "[1]S!A1", "((((", "Sales!A1,")
+    wrong = ("", "-1", "9" * 30, "x", "NaN", "A1:XFD1048576", "\u0664", "'", "[1]S!A1", "((((", "Sales!A1,", "nan",
+             "inf", "-inf")  # fmt: skip
 
     def change(name, content):
         if not any(part in name for part in parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ _MOST_AWAY = 1000, 200
 """Rows and columns between the last cell of a sheet and a chart that people find."""
 _COLUMN, _ROW = 64 * 9525, 15 * 12700
 """Usual width and height in EMU."""
+_USUAL_HEIGHT = 15.0
+"""In points."""
 
 
 class ChartFrame(NamedTuple):
@@ -161,7 +164,7 @@ def _width(sheet: Any, column: int) -> int:
     if column_hidden(sheet, column):
         return 0
     for dimension in sheet.column_dimensions.values():
-        if (dimension.min or 0) <= column <= (dimension.max or 0) and dimension.width:
+        if (dimension.min or 0) <= column <= (dimension.max or 0) and _is_size(dimension.width):
             return int((min(dimension.width, 255) * 7 + 5) * 9525)
     return _COLUMN
 
@@ -170,4 +173,9 @@ def _height(sheet: Any, row: int) -> int:
     if row_hidden(sheet, row):
         return 0
     height = sheet.row_dimensions[row].height if row in sheet.row_dimensions else sheet.sheet_format.defaultRowHeight
-    return int(min(height or 15, 409) * 12700)
+    return int((min(height, 409) if _is_size(height) else _USUAL_HEIGHT) * 12700)
+
+
+def _is_size(size: float | None) -> bool:
+    """Whether a width or height is set to a number: a file may also say `nan` or `inf`."""
+    return bool(size) and math.isfinite(size or 0.0)

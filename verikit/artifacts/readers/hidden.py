@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
 
 from verikit.artifacts.readers.reach import OpenWorkbook
-from verikit.artifacts.readers.references import column_number
+from verikit.artifacts.readers.references import MOST_COLUMNS, column_number
 
 
 def hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
@@ -30,12 +32,22 @@ def row_hidden(sheet: Any, row: int) -> bool:
 
 def column_hidden(sheet: Any, column: int) -> bool:
     """Whether a column is hidden or has almost no width."""
+    return 0 <= column <= MOST_COLUMNS and _columns(sheet)[column] == _HIDDEN
+
+
+_SEEN, _HIDDEN = 1, 2
+
+
+@lru_cache(maxsize=64)
+def _columns(sheet: Any) -> bytearray:
+    """A byte for each column. The first of several declarations of a column counts."""
+    found = bytearray(MOST_COLUMNS + 1)
     for name, dimension in sheet.column_dimensions.items():
-        low = dimension.min or column_number(name)
+        low = max(dimension.min or column_number(name), 0)
         high = dimension.max or low
-        if low <= column <= high:
-            return bool(dimension.hidden) or (dimension.customWidth and dimension.width < 0.3)
-    return False
+        hidden = dimension.hidden or (dimension.customWidth and dimension.width < 0.3)
+        found[low : high + 1] = found[low : high + 1].replace(b"\0", bytes([_HIDDEN if hidden else _SEEN]))
+    return found
 
 
 def _faint(cell: Any) -> str:
@@ -63,7 +75,7 @@ def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
         digits = colour.rgb[-6:]
         return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
     if colour.type == "theme" and 0 <= colour.theme < len(_THEME):
-        tint = colour.tint or 0.0
+        tint = colour.tint if colour.tint and math.isfinite(colour.tint) else 0.0
         return tuple(
             int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme]
         )

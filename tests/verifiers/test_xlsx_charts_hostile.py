@@ -1,0 +1,70 @@
+"""A workbook with charts has a value whatever its sizes, names and parts are, and honest charts of rare kinds count."""
+
+import random
+import re
+
+import pytest
+
+from tests.artifacts.books import parts_changed
+from tests.verifiers.test_xlsx_charts import REQUEST, graded
+from tests.verifiers.test_xlsx_charts_in_sight import anchored, corner
+from verikit.artifacts.readers import hidden, workbook
+
+openpyxl = pytest.importorskip("openpyxl")
+
+SHEET = "xl/worksheets/sheet1.xml"
+SIZES = ("nan", "inf", "-inf", "1e308", "-1", "0")
+COLUMNS = '<cols><col min="6" max="8" width="9" customWidth="1"/></cols><sheetData>'
+
+
+def replaced(data, part, *changes):
+    """A file with text of one part replaced by patterns."""
+
+    def change(name, content):
+        for pattern, new in changes if name == part else ():
+            content, count = re.subn(pattern, new, content.decode(), flags=re.S)
+            assert count, (pattern, content[:2000])
+            content = content.encode()
+        return content
+
+    return parts_changed(data, change)
+
+
+def between_corners():
+    """A chart whose size is that of rows and columns."""
+    data = anchored("twoCellAnchor", corner("from", 5, 1) + corner("to", 9, 15))
+    return replaced(data, SHEET, ("<sheetData>", COLUMNS), ('<row r="2"', '<row r="2" ht="15" customHeight="1"'))
+
+
+@pytest.mark.parametrize("size", ["nan", "inf"])
+@pytest.mark.parametrize("change", [
+    (' width="9"', ' width="{}"'), (' ht="15"', ' ht="{}"'), ('defaultRowHeight="15"', 'defaultRowHeight="{}"'),
+])  # fmt: skip
+def test_sizes_that_are_no_numbers_are_usual_ones(size, change):
+    told = workbook.read([replaced(between_corners(), SHEET, (change[0], change[1].format(size)))], REQUEST)
+    assert [chart["hidden"] for chart in told["charts"]] == [""]
+
+
+def test_a_chart_on_a_sheet_with_a_size_that_is_no_number_has_a_value():
+    data = replaced(between_corners(), SHEET, (' width="9"', ' width="nan"'))
+    assert graded(data).value == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_sizes_of_sheets_are_read(seed):
+    draw = random.Random(seed)
+    data = replaced(between_corners(), SHEET, (
+        r'(?<= )(width|ht|defaultRowHeight)="[^"]*"', lambda match: f'{match[1]}="{draw.choice(SIZES)}"'))  # fmt: skip
+    assert isinstance(workbook.read([data], REQUEST)["charts"][0]["hidden"], str)
+
+
+def test_hidden_columns_of_a_sheet_are_looked_up_once(monkeypatch):
+    asked = []
+    number = hidden.column_number
+    monkeypatch.setattr(hidden, "column_number", lambda name: asked.append(name) or number(name))
+
+    sheet = openpyxl.Workbook().active
+    sheet.column_dimensions["B"].hidden = True
+    sheet.column_dimensions["B"].min = sheet.column_dimensions["B"].max = None
+    assert [hidden.column_hidden(sheet, column) for column in range(1, 703)] == [False, True, *[False] * 700]
+    assert asked == ["B"]
