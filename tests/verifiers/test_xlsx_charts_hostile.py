@@ -1,13 +1,18 @@
 """A workbook with charts has a value whatever its sizes, names and parts are, and honest charts of rare kinds count."""
 
+import io
 import random
 import re
+import zipfile
 
 import pytest
 
-from tests.artifacts.books import parts_changed
-from tests.verifiers.test_xlsx_charts import REQUEST, graded
+import verikit
+from tests.artifacts.books import left, parts_changed
+from tests.artifacts.sheet_charts import charted
+from tests.verifiers.test_xlsx_charts import CHART, DRAWING, REQUEST, graded
 from tests.verifiers.test_xlsx_charts_in_sight import anchored, corner
+from tests.verifiers.test_xlsx_pivots import PART, WANTED, crossed
 from verikit.artifacts.readers import hidden, workbook
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -68,3 +73,37 @@ def test_hidden_columns_of_a_sheet_are_looked_up_once(monkeypatch):
     sheet.column_dimensions["B"].min = sheet.column_dimensions["B"].max = None
     assert [hidden.column_hidden(sheet, column) for column in range(1, 703)] == [False, True, *[False] * 700]
     assert asked == ["B"]
+
+
+def test_names_that_grow_in_the_observation_are_refused():
+    name = "\\" * 1_000_000
+    data = replaced(crossed(), PART, ("<dataField [^>]*/>", lambda match: f'<dataField name="{name}" fld="3"/>' * 15))
+    stored = moved(data, "same/", "same/")  # a part that is packed as well as this is refused
+    score = verikit.xlsx(file="*", pivot=[WANTED]).score([left(stored)])[0]
+    assert (score.value, score.status) == (0.0, "ok"), score.reason
+    assert "names" in score.reason
+
+
+def moved(data, old, new):
+    """A file whose parts of one folder are in another, without compression."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            target.writestr(name.replace(old, new), content.replace(f"/{old}".encode(), f"/{new}".encode()))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("folder", ["xl/worksheets/", "xl/foo/"])
+def test_charts_that_openpyxl_fails_on_are_left_out_wherever_their_sheet_is(folder):
+    data = replaced(charted(), CHART, ('<barDir val="col" ?/>', '<barDir val="nonsense"/>'))
+    data = moved(data, "xl/worksheets/", folder)
+    assert graded(data).value == 1.0
+    assert verikit.xlsx(file="*", values={"C2": 50}).score([left(data)])[0].value == 1.0
+
+
+@pytest.mark.parametrize("part", [CHART, DRAWING])
+def test_a_malformed_part_of_a_chart_is_refused_by_each_check(part):
+    data = replaced(charted(), part, ("^<", "<<"))
+    score = verikit.xlsx(file="*", values={"C2": 50}).score([left(data)])[0]
+    assert (score.value, score.status, "no XML" in score.reason) == (0.0, "ok", True)

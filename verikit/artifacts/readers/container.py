@@ -43,7 +43,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["kind"] in _MAIN:
             for content in parts(blobs[0], request["kind"]).values():
-                _well_formed(content)
+                well_formed(content)
         else:
             signed(blobs[0], request["kind"])
     except BadContainer as problem:
@@ -154,7 +154,12 @@ def _is_xml(name: str) -> bool:
     return name.lower().endswith((".xml", ".rels", ".vml"))
 
 
-def _well_formed(content: bytes) -> None:
+def well_formed(content: bytes) -> None:
+    """Look for errors in an XML part.
+
+    Raises:
+        BadContainer: It is not XML.
+    """
     parser = expat.ParserCreate()
     try:
         parser.Parse(content, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -20,6 +20,7 @@ _CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
 _END = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
 _BESIDE_CELLS = re.compile(rb"drawing|pivotTable")
 """Relationships of sheets that openpyxl need not read."""
+_CACHES = re.compile(rb"pivotCaches")
 _MOST_AREAS = 100
 """Of one reference."""
 _MICROSOFT = "http://schemas.microsoft.com/office/drawing/"
@@ -41,33 +42,67 @@ class SheetPart:
 
 
 def cells_only(parts: Mapping[str, bytes], blob: bytes) -> bytes:
-    """The workbook without its drawings and pivot tables, which `openpyxl` would parse for each sheet, or fail on."""
-    related = [name for name in parts if "/_rels/" in name and "sheets/" in name.lower()]
-    if not _BESIDE_CELLS.search(b"".join(parts[name] for name in related)):
+    """The workbook without its drawings and pivot tables, which `openpyxl` would parse for each sheet, or fail on.
+
+    Parts are known by their content, since they may have any name and folder.
+
+    Raises:
+        BadContainer: One of these is not XML.
+    """
+    related = [name for name in parts if name.lower().endswith(".rels") and _names(parts[name], _BESIDE_CELLS)]
+    if not related:
         return blob
-    changed = {name: _without(name, parts[name]) for name in (*related, "xl/workbook.xml")}
+    changed = {name: _without(parts[name], _beside_cells) for name in related}
+    caches = [name for name in parts if name == "xl/workbook.xml" or _names(parts[name], _CACHES)]
+    changed |= {name: _without(parts[name], lambda child: child.tag == f"{S}pivotCaches") for name in caches}
+    _check_left_out(parts)
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(blob)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():  # other parts may have any name, even sheets
+        for name in old.namelist():
             new.writestr(name, changed.get(name) or parts.get(name) or container.unpacked(old, name))
     return out.getvalue()
 
 
-def _without(name: str, content: bytes) -> bytes:
+def _names(content: bytes, words: re.Pattern[bytes]) -> bool:
+    """Whether a part contains some words, in UTF-8 or UTF-16."""
+    return bool(words.search(content.replace(b"\0", b"") if b"\0" in content[:4] else content))
+
+
+def _beside_cells(child: Element) -> bool:
+    return bool(_BESIDE_CELLS.fullmatch(child.get("Type", "").rpartition("/")[2].encode()))
+
+
+def _without(content: bytes, is_left_out: Callable[[Element], bool]) -> bytes:
+    """A part without some children of its root."""
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as problem:
         raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
-    for child in list(root):
-        kind = child.get("Type", "").rpartition("/")[2] if name.endswith(".rels") else ""
-        if _BESIDE_CELLS.fullmatch(kind.encode()) or child.tag == f"{S}pivotCaches":
-            root.remove(child)
+    for child in [*filter(is_left_out, root)]:
+        root.remove(child)
     try:
         return ElementTree.tostring(root)
     except RecursionError:
         raise container.BadContainer(
             "a part of the file has more elements in elements than any program writes"
         ) from None
+
+
+def _check_left_out(parts: Mapping[str, bytes]) -> None:
+    """Look for errors in the parts that only drawings and pivot tables use, which openpyxl does not get to see."""
+    package = Package(parts, {})
+    related = [name.lower() for name in parts if name.lower().endswith(".rels")]
+    sources = [name.replace("_rels/", "").removesuffix(".rels") for name in related]
+    pending = [one.target for name in sources for one in package.relations(name).values()
+               if _BESIDE_CELLS.fullmatch(one.kind.encode())]  # fmt: skip
+    seen = set[str]()
+    while pending:
+        name = pending.pop()
+        if name in seen or not package.content(name):
+            continue
+        seen.add(name)
+        container.well_formed(package.content(name))
+        pending += [one.target for one in package.relations(name).values()]
 
 
 def sheet_parts(package: Package) -> list[SheetPart]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from functools import partial
 from typing import Any
 
@@ -20,8 +21,8 @@ MOST_CELLS = 3_000_000
 MOST_ASKED = 20_000
 MOST_TEXT = 1 << 20
 """Characters of a name in a chart or pivot table."""
-_MOST_TEXTS = 16 << 20
-"""Bytes of all of them."""
+_MOST_TEXTS = 12 << 20
+"""Characters of JSON of charts, pivot tables and the cells of their sources, half of what an observation holds."""
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
 
 
 def _check_texts(told: Any) -> None:
-    """Refuse names that no observation has room for."""
+    """Refuse texts that no observation has room for."""
     pending, count = [told], 0
     while pending:
         one = pending.pop()
@@ -83,10 +84,14 @@ def _check_texts(told: Any) -> None:
             pending += [*one, *one.values()]
         elif isinstance(one, list):
             pending += one
-        elif isinstance(one, str):
-            count += len(one.encode(errors="surrogatepass"))
-            if len(one) > MOST_TEXT or count > _MOST_TEXTS:
-                raise container.BadContainer("the names in its charts and pivot tables are longer than are read")
+        elif isinstance(one, str) and len(one) > MOST_TEXT:
+            raise container.BadContainer(_LONG)
+        count += 2 if isinstance(one, dict | list) else len(json.dumps(one)) + 2
+        if count > _MOST_TEXTS:
+            raise container.BadContainer(_LONG)
+
+
+_LONG = "the names in its charts and pivot tables are longer than are read"
 
 
 def _names(blob: bytes) -> list[str]:
