@@ -13,8 +13,8 @@ from typing import Any
 from verikit.artifacts.readers import container
 from verikit.artifacts.readers.anchors import ChartFrame, frames
 from verikit.artifacts.readers.hidden import column_hidden, row_hidden
-from verikit.artifacts.readers.ink import without_ink
-from verikit.artifacts.readers.reach import OpenWorkbook
+from verikit.artifacts.readers.ink import Inks, palette_of
+from verikit.artifacts.readers.reach import Content, OpenWorkbook
 from verikit.artifacts.readers.references import CellArea, reference
 from verikit.artifacts.readers.sheet_parts import SheetPart, areas, children, sheet_parts
 from verikit.artifacts.readers.slides.package import C, Element, Package, truth
@@ -30,7 +30,10 @@ _TYPES = {
 """Types by their elements. Bars are columns or bars."""
 _ACROSS = ("scatter", "bubble")
 """Types whose series have x values of their own."""
-_ANY = (-math.inf, math.inf)
+_Limits = tuple[float, float]
+_ANY: _Limits = (-math.inf, math.inf)
+_SMALL_SHARE = 0.05
+"""Of a chart's width or height."""
 _MOST_POINTS = 20_000
 """Of a series whose axis is looked at."""
 
@@ -61,6 +64,7 @@ class _Chart:
     def __init__(self, package: Package, sheet: SheetPart, frame: ChartFrame, book: OpenWorkbook) -> None:
         self._content, self._sheet, self._frame, self._book = package.content(frame.part), sheet, frame, book
         self.root = package.tree(frame.part)
+        self._inks = Inks(palette_of(package, self.root))
         self._plain = next((one for one in self._children(self.root) if one.tag == f"{C}chart"), None)
         visible_only = self._plain.find(f"{C}plotVisOnly") if self._plain is not None else None
         self._visible_only = truth(visible_only, "val", default=True)
@@ -74,7 +78,8 @@ class _Chart:
             return "its sheet is hidden"
         if any(one.tag == f"{C}externalData" for one in self._children(self.root)):
             return "its data are in another file"
-        return self._frame.hidden
+        squeezed = any(_is_squeezed(one) for one in self._plots() if one.tag == f"{C}layout")
+        return self._frame.hidden or ("its plot area has almost no size" if squeezed else "")
 
     def series(self) -> list[dict[str, Any]]:
         """The series of all plots."""
@@ -88,7 +93,7 @@ class _Chart:
             axes = _axes(plot)
             for one in self._children(plot):
                 if one.tag == f"{C}ser":
-                    found.append(self._one(one, kind, axes))
+                    found.append(self._one(plot, one, kind))
                     self._share_categories(one, found[-1], shared, axes)
             if len(found) > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_SERIES} series are not read")
@@ -108,7 +113,7 @@ class _Chart:
             if area.tag == f"{C}plotArea":
                 yield from self._children(area)
 
-    def _one(self, series: Element, kind: str, axes: tuple[str, ...]) -> dict[str, Any]:
+    def _one(self, plot: Element, series: Element, kind: str) -> dict[str, Any]:
         across = kind in _ACROSS
         parts = {"values": "yVal" if across else "val", "categories": "xVal" if across else "cat", "name": "tx"}
         told: dict[str, Any] = {"type": kind}
@@ -116,7 +121,7 @@ class _Chart:
             told[name], problem = areas(self._book, self._sheet.title, _formula(series.find(f"{C}{tag}")))
             told["problem"] = told.get("problem") or problem
         told["hidden"] = (
-            without_ink(series, kind) or self._left_out(told["values"]) or self._beyond(told["values"], axes)
+            self._inks.missing(plot, series, kind) or self._left_out(told["values"]) or self._beyond(plot, told)
         )
         return told
 
@@ -134,29 +139,68 @@ class _Chart:
             if area is not None:
                 yield [*self._book.sheets.values()][int(area.sheet[1:]) - 1], area
 
-    def _beyond(self, values: list[str], axes: tuple[str, ...]) -> str:
-        """Whether the limits of the axis leave out all values. Values of formulas are not looked at."""
-        low, high = self._limits(axes)
-        found = [*self._areas(values)]
-        if (low, high) == _ANY or sum(area.size for _, area in found) > _MOST_POINTS:
+    def _beyond(self, plot: Element, told: dict[str, Any]) -> str:
+        """Whether the limits of an axis leave out the whole series. Values of formulas are not looked at."""
+        values, across = self._limits(_axes(plot))
+        if sum(area.size for name in ("values", "categories") for _, area in self._areas(told[name])) > _MOST_POINTS:
             return ""
-        numbers = [number for sheet, area in found for number in self._numbers(sheet, area)]
-        inside = [one for one in numbers if low <= one <= high]
-        return "its axis leaves out all values" if numbers and not inside else ""
+        stacked = _value(plot, "grouping") in ("stacked", "percentStacked")
+        if not stacked and _is_outside(self._typed(told["values"]), values):
+            return "its axis leaves out all values"
+        return "its axis leaves out all points" if _is_outside(self._places(told), across) else ""
 
-    def _numbers(self, sheet: Any, area: CellArea) -> Iterator[float]:
-        """The numbers that are typed into an area."""
-        for place in product(range(area.top, area.bottom + 1), range(area.left, area.right + 1)):
-            content = self._book.content(sheet.title, *place)
-            if isinstance(content.value, float):
-                yield content.value
+    def _typed(self, names: list[str]) -> list[float]:
+        """The numbers that are typed into areas."""
+        return [content.value for content in self._contents(names) if isinstance(content.value, float)]
 
-    def _limits(self, axes: tuple[str, ...]) -> tuple[float, float]:
-        """The limits that the axis of values has. It is the last of a plot's axes of values."""
-        found = {_value(one, "axId"): one for one in self._plots() if one.tag == f"{C}valAx"}
-        axis = next((found[one] for one in reversed(axes) if one in found), None)
-        scaling = axis.find(f"{C}scaling") if axis is not None else None
-        return _decimal(scaling, "min", _ANY[0]), _decimal(scaling, "max", _ANY[1])
+    def _places(self, told: dict[str, Any]) -> list[float]:
+        """The places of points along the axis: their numbers, or their order if they have none. Empty: unknown."""
+        contents = [*self._contents(told["categories"])]
+        if any(content.formula for content in contents):
+            return []
+        numbers = self._typed(told["categories"])
+        if numbers and len(numbers) == len(contents):
+            return numbers
+        count = sum(area.size for _, area in self._areas(told["values"]))
+        return [float(place) for place in range(1, count + 1)]
+
+    def _contents(self, names: list[str]) -> Iterator[Content]:
+        for sheet, area in self._areas(names):
+            for place in product(range(area.top, area.bottom + 1), range(area.left, area.right + 1)):
+                yield self._book.content(sheet.title, *place)
+
+    def _limits(self, axes: tuple[str, ...]) -> tuple[_Limits, _Limits]:
+        """The limits of the axis of values, and of the axis of dates or x values. Values have the last axis."""
+        listed = {_value(one, "axId"): one for one in self._plots() if one.tag in (f"{C}valAx", f"{C}dateAx")}
+        found = [listed[one] for one in axes if one in listed]
+        values = [one for one in found if one.tag == f"{C}valAx"]
+        across = [one for one in found if one.tag == f"{C}dateAx"] or values[:-1]
+        return _range(values[-1:]), _range(across[:1])
+
+
+def _range(axes: list[Element]) -> _Limits:
+    scaling = axes[0].find(f"{C}scaling") if axes else None
+    return _decimal(scaling, "min", _ANY[0]), _decimal(scaling, "max", _ANY[1])
+
+
+def _is_outside(numbers: list[float], limits: _Limits) -> bool:
+    return bool(numbers) and not any(limits[0] <= one <= limits[1] for one in numbers)
+
+
+def _is_squeezed(layout: Element) -> bool:
+    """Whether a layout gives its plot area almost no room, or a place beside the chart."""
+    manual = layout.find(f"{C}manualLayout")
+    for start, size in ("xw", "yh") if manual is not None else ():
+        first, extent = _decimal(manual, start, 0.0), _decimal(manual, size, 1.0)
+        if _mode(manual, size) == "edge":
+            extent -= first
+        if not extent >= _SMALL_SHARE or (_mode(manual, start) == "edge" and not first <= 1 - _SMALL_SHARE):
+            return True
+    return False
+
+
+def _mode(manual: Element | None, name: str) -> str:
+    return _value(manual, f"{name}Mode") if manual is not None else ""
 
 
 def _axes(plot: Element) -> tuple[str, ...]:

@@ -2,74 +2,112 @@
 
 from __future__ import annotations
 
-from verikit.artifacts.readers.slides.package import A, C, Element, fraction
+from xml.etree import ElementTree
+
+from verikit.artifacts.readers.slides.colours import Palette
+from verikit.artifacts.readers.slides.package import A, C, Element, Package, whole
 
 _LINES = ("line", "scatter", "radar", "stock")
 _FILLS = ("noFill", "solidFill", "gradFill", "pattFill", "blipFill", "grpFill")
-_WHITE = {"bg1", "lt1", "window", "white"}
-_CLEARER = ("alpha", "alphaMod", "alphaOff")
 _FAINT = 0.1
 """Opacity of less shows nothing."""
-_PALE = 216
-"""Red, green and blue of a colour that is almost white."""
+_PALE = 245 / 255
+"""Red, green and blue of a colour that is almost white. The lightest tints of Office are darker."""
+_MOST_CHANGES = 20
+"""Changes of a colour that `Palette` reads."""
+_COLOURS = {f"{A}{name}Clr" for name in ("srgb", "scheme", "sys", "prst", "hsl", "scrgb")}
+_PALE_PRESETS = {"ghostWhite", "mintCream"}
+"""Names of such colours that `Palette` does not know."""
+_BETWEEN = (
+    ("hiLowLines", f"/{A}ln"), ("dropLines", f"/{A}ln"), (f"upDownBars/{C}upBars", ""), (f"upDownBars/{C}downBars", "")
+)  # fmt: skip
+"""What stock charts draw between series, and where its colour is."""
+_ACCENTS = 6
+_OFFICE = ElementTree.fromstring(
+    f'<a:theme xmlns:a="{A[1:-1]}"><a:themeElements><a:clrScheme>'
+    + "".join(
+        f'<a:{name}><a:srgbClr val="{value}"/></a:{name}>'
+        for name, value in {
+            "lt2": "EEECE1", "dk2": "1F497D", "accent1": "4F81BD", "accent2": "C0504D", "accent3": "9BBB59",
+            "accent4": "8064A2", "accent5": "4BACC6", "accent6": "F79646",
+        }.items()
+    )
+    + "</a:clrScheme></a:themeElements></a:theme>"
+)  # fmt: skip
+"""The theme of workbooks without one."""
 
 
-def without_ink(series: Element, kind: str) -> str:
-    """Why a series, or a point of it, is drawn without any ink; empty if all are seen."""
-    marker = series.find(f"{C}marker")
-    if _is_bare(series, kind, marker):
-        return "a series has neither line nor markers" if kind in _LINES else "a series has neither colour nor outline"
-    for point in series.iterfind(f"{C}dPt"):
-        own = point.find(f"{C}marker")
-        if _is_bare(point, kind, marker if own is None else own):
-            return "a point is drawn without ink"
-    return ""
+def palette_of(package: Package, chart: Element | None) -> Palette:
+    """The colours of a chart, by its root: those of the workbook's theme under the chart's own names."""
+    theme = package.tree(package.related(package.related("", "officeDocument"), "theme"))
+    names = chart.find(f"{C}clrMapOvr") if chart is not None else None
+    return Palette(theme if theme is not None else _OFFICE, names.attrib if names is not None else {})
 
 
-def _is_bare(element: Element, kind: str, marker: Element | None) -> bool:
-    shape = element.find(f"{C}spPr")
-    line = shape.find(f"{A}ln") if shape is not None else None
-    if kind not in _LINES:
-        return _fill(shape) is not None and not _has_ink(shape) and not _has_ink(line)
-    return _fill(line) is not None and not _has_ink(line) and not _is_marked(marker)
+class Inks:
+    """The colours that the series of a chart have.
+
+    Args:
+        palette: The colours of the chart.
+    """
+
+    def __init__(self, palette: Palette) -> None:
+        self._palette = palette
+
+    def missing(self, plot: Element, series: Element, kind: str) -> str:
+        """Why a series of a plot, or a point of it, is drawn without any ink; empty if all are seen."""
+        if kind == "stock" and self._has_lines_between(plot):
+            return ""
+        marker = series.find(f"{C}marker")
+        if self._is_bare(series, kind, marker, usual=self._has_usual_ink(series)):
+            shown = "neither line nor markers" if kind in _LINES else "neither colour nor outline"
+            return f"a series has {shown}"
+        for point in series.iterfind(f"{C}dPt"):
+            own = point.find(f"{C}marker")
+            if self._is_bare(point, kind, marker if own is None else own, usual=True):
+                return "a point is drawn without ink"
+        return ""
+
+    def _has_lines_between(self, plot: Element) -> bool:
+        """Whether lines or bars between the series of a stock chart are seen. Then the series need no ink."""
+        drawn = [(name, line) for name, line in _BETWEEN if plot.find(f"{C}{name}") is not None]
+        return any(self._has_ink(plot.find(f"{C}{name}/{C}spPr{line}"), usual=True) for name, line in drawn)
+
+    def _has_usual_ink(self, series: Element) -> bool:
+        """Whether the colour that the theme gives to a series without one is seen."""
+        ink = self._palette.named(f"accent{whole(series.find(f'{C}idx'), 'val') % _ACCENTS + 1}")
+        return ink is None or min(ink[:3]) < _PALE
+
+    def _is_bare(self, element: Element, kind: str, marker: Element | None, *, usual: bool) -> bool:
+        shape = element.find(f"{C}spPr")
+        line = _line(shape)
+        if kind not in _LINES:
+            return not (self._has_ink(shape, usual=usual) or self._has_ink(line, usual=False))
+        return not (self._has_ink(line, usual=usual) or self._is_marked(marker, usual=usual))
+
+    def _is_marked(self, marker: Element | None, *, usual: bool) -> bool:
+        """Whether points have markers. They have some unless the chart says otherwise."""
+        if marker is None:
+            return usual
+        symbol, shape = marker.find(f"{C}symbol"), marker.find(f"{C}spPr")
+        if symbol is not None and symbol.get("val") == "none":
+            return False
+        return self._has_ink(shape, usual=usual) or self._has_ink(_line(shape), usual=False)
+
+    def _has_ink(self, holder: Element | None, *, usual: bool) -> bool:
+        """Whether a shape or line has a colour that people see; `usual` if it sets no fill. Pictures do not count."""
+        found = (holder.find(f"{A}{name}") for name in _FILLS) if holder is not None else ()
+        fill = next((one for one in found if one is not None), None)
+        return usual if fill is None else any(self._is_seen(one) for one in fill.iter() if one.tag in _COLOURS)
+
+    def _is_seen(self, colour: Element) -> bool:
+        holder = Element("colour")
+        holder.append(colour)
+        ink = self._palette.colour(holder)
+        if ink is None and colour.tag == f"{A}prstClr" and not len(colour):
+            return colour.get("val", "") not in _PALE_PRESETS
+        return ink is not None and ink.alpha >= _FAINT and min(ink[:3]) < _PALE and len(colour) <= _MOST_CHANGES
 
 
-def _is_marked(marker: Element | None) -> bool:
-    """Whether points have markers. They have some unless the chart says otherwise."""
-    if marker is None:
-        return True
-    symbol, shape = marker.find(f"{C}symbol"), marker.find(f"{C}spPr")
-    if symbol is not None and symbol.get("val") == "none":
-        return False
-    line = shape.find(f"{A}ln") if shape is not None else None
-    return _fill(shape) is None or _has_ink(shape) or _has_ink(line)
-
-
-def _fill(holder: Element | None) -> Element | None:
-    """The fill of a shape or of a line; None if it has the usual one."""
-    found = (holder.find(f"{A}{name}") for name in _FILLS) if holder is not None else ()
-    return next((one for one in found if one is not None), None)
-
-
-def _has_ink(holder: Element | None) -> bool:
-    """Whether a fill has a colour that people see. Pictures are not looked at, and do not count."""
-    fill = _fill(holder)
-    return fill is not None and any(_is_seen(one) for one in fill.iter() if one.tag in _COLOURS)
-
-
-_COLOURS = {f"{A}{name}Clr" for name in ("srgb", "scheme", "sys", "prst")}
-
-
-def _is_seen(colour: Element) -> bool:
-    changes = [(one.tag.removeprefix(A), fraction(one, "val", 1.0)) for one in colour]
-    darker = any(name in ("lumMod", "shade") and value < 1 - _FAINT for name, value in changes)
-    faded = any((name in _CLEARER and value < _FAINT) or (name == "lumOff" and value > 1 - _FAINT)
-                for name, value in changes)  # fmt: skip
-    return not faded and (darker or not _is_white(colour.get("val", "")))
-
-
-def _is_white(value: str) -> bool:
-    try:
-        return value in _WHITE or (len(value) == 6 and min(bytes.fromhex(value)) >= _PALE)
-    except ValueError:
-        return False
+def _line(shape: Element | None) -> Element | None:
+    return shape.find(f"{A}ln") if shape is not None else None
