@@ -262,13 +262,6 @@ def test_sources_have_no_value_only_if_the_given_workbook_is_unclear_too(rows):
     assert scored(book(rows, [])).status == "error"
 
 
-def test_formulas_of_the_source_that_engines_do_not_decide_have_no_value_unless_the_row_decides():
-    data = crossed(rows=[*ROWS[:-1], ["tea", 2024, 2, "=RAND()"]])
-    assert graded(data).status == "error"
-    assert graded(data, undecided=0.0).value == 0.0
-    assert graded(data, {**WANTED, "rows": ["year"], "columns": ["item"]}).value == 0.0
-
-
 @pytest.mark.parametrize(("function", "right"), [("average", 54), ("min", 50), ("max", 57), ("count", 3)])
 def test_functions_are_computed(function, right):
     shown = [["Row Labels", "price"]]

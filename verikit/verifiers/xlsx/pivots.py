@@ -18,7 +18,7 @@ from verikit.verifiers.xlsx import number_formats
 from verikit.verifiers.xlsx.engines import Found, Same
 from verikit.verifiers.xlsx.observed import SeenCell, SeenPivot, SeenWorkbook
 from verikit.verifiers.xlsx.pivot_layout import Item, Line, Prefix, item_of, layouts, prefixes, shows_item, tree_of
-from verikit.verifiers.xlsx.recalculated import Recalculated
+from verikit.verifiers.xlsx.recalculated import Recalculated, Unfound
 from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
 
 FUNCTIONS = ("average", "count", "max", "min", "sum")
@@ -176,11 +176,18 @@ class _Shown:
         keys = {name: [f"{area.sheet}!{letters(column)}{row}" for row in rows]
                 for name, column in pivot.columns_of.items()}  # fmt: skip
         found = self.sources.found(f"the source of {where}", [key for column in keys.values() for key in column])
-        if isinstance(found, Score):
-            return found
+        if isinstance(found, Unfound):
+            return self._undecided(found)
         if unclear := [key for key, one in found.items() if _is_unclear(one)]:
             return self._unclear(unclear, "is an error or a truth value", self._has_unclear)
         return [{name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))]
+
+    def _undecided(self, found: Unfound) -> Score:
+        """The score for formulas of the source that can't be recalculated: not the agent's own ones leave it open."""
+        if found.score.value is not None or not found.keys:
+            return found.score
+        is_so = _has_formulas if self.book.pivots.problem else self._has_unclear
+        return self._unclear(found.keys, f"is not recalculated ({found.score.reason})", is_so)
 
     def _unclear(self, keys: Sequence[str], told: str, is_so: Callable[[SeenWorkbook, Sequence[SeenCell]], bool]
                  ) -> Score:  # fmt: skip
@@ -197,7 +204,7 @@ class _Shown:
     def _has_unclear(self, book: SeenWorkbook, cells: Sequence[SeenCell]) -> bool:
         """Whether cells of a given workbook have errors or truth values, or can't be recalculated."""
         found = Recalculated(book, self.sources.same).found("the given workbook", [cell.key for cell in cells])
-        return found.value is None if isinstance(found, Score) else any(map(_is_unclear, found.values()))
+        return found.score.value is None if isinstance(found, Unfound) else any(map(_is_unclear, found.values()))
 
     def _compared(self, records: Sequence[Mapping[str, Found]]) -> Score:
         """Whether a layout explains the labels, and all numbers under them are right."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from verikit.types import Score
 from verikit.verifiers.xlsx import engines
 from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.verifiers.xlsx.verdicts import no, undecided
+
+
+class Unfound(NamedTuple):
+    """Why cells have no values."""
+
+    score: Score
+    keys: Sequence[str]
+    """The cells whose formulas are the cause."""
 
 
 class Recalculated:
@@ -50,15 +60,15 @@ class Recalculated:
                  for kind in ("values", "formulas", "errors")}  # fmt: skip
         return engines.calculate(model, keys, cases, self.same)
 
-    def found(self, name: str, keys: Sequence[str]) -> Mapping[str, Found] | Score:
-        """The values of cells of the model, or the score if the engines do not decide all. `name` is for the reason."""
+    def found(self, name: str, keys: Sequence[str]) -> Mapping[str, Found] | Unfound:
+        """The values of cells of the model, or why the engines do not decide all. `name` is for the reason."""
         model = self._book.model
         formulas = [key for key in keys if key in model["formulas"]]
         if self._book.problem:
-            return undecided(self._book.problem)
+            return Unfound(undecided(self._book.problem), formulas)
         reached = self._book.reached(*formulas)
         if unfit := self._unfit(name, reached):
-            return unfit
+            return Unfound(unfit, [self._first_unfit(formulas)])
         values = {key: Found(model["values"].get(key), model["errors"].get(key, "")) for key in keys}
         if not formulas:
             return values
@@ -66,6 +76,11 @@ class Recalculated:
         for key in formulas:
             agreed = engines.agreed(runs.of(key, 0), self.same)
             if agreed is None:
-                return undecided(f"{name}: {engines.told(runs.of(key, 0))}")
+                return Unfound(undecided(f"{name}: {engines.told(runs.of(key, 0))}"), [key])
             values[key] = agreed
         return values
+
+    def _first_unfit(self, formulas: Sequence[str]) -> str:
+        """The first of some formulas that can't be recalculated."""
+        return formulas[bisect_left(range(len(formulas)), True, key=lambda last: bool(
+            self._unfit("", self._book.reached(*formulas[: last + 1]))))]  # fmt: skip
