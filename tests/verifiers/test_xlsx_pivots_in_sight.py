@@ -4,8 +4,21 @@ import pytest
 
 import verikit
 from tests.artifacts.books import left
-from tests.artifacts.pivots import ROWS, book
-from tests.verifiers.test_xlsx_pivots import STALE, WANTED, crossed
+from tests.artifacts.pivots import ROWS, book, cache, table, with_pivot
+from tests.verifiers.test_xlsx_pivots import (
+    CROSS,
+    PART,
+    PRICE,
+    SOURCE,
+    STALE,
+    WANTED,
+    crossed,
+    edited,
+    graded,
+    replaced,
+    restyled,
+)
+from verikit.verifiers.xlsx.number_formats import disguises
 
 pytest.importorskip("openpyxl")
 
@@ -22,7 +35,7 @@ def given(data, rows, wanted=WANTED, **options):
 
 UNDECIDABLE = {
     "random": "=RAND()*0+57", "computed": "=OFFSET(A1,0,0)", "far": "=SUM(Z1:Z70000)+57",
-    "far through another cell": "=SUM(Y1:Z40000)+57",
+    "far in two columns": "=SUM(Y1:Z40000)+57",
 }  # fmt: skip
 
 
@@ -44,3 +57,113 @@ def test_the_first_formula_that_is_not_recalculated_is_looked_up():
     rows = [ROWS[0], *([*row[:3], "=50+0"] for row in ROWS[1:-2]), [*ROWS[-2][:3], "=RAND()"], ROWS[-1]]
     score = given(crossed(STALE, rows=rows), ROWS)
     assert (score.value, "D6" in score.reason) == (0.0, True)
+
+
+def far(corner, place):
+    definition = table(ROWS, place, ["item"], ["year"], [PRICE], first=(1, 2, 1))
+    return with_pivot(book(ROWS, CROSS, corner), definition, cache(ROWS, SOURCE))
+
+
+def test_a_pivot_table_far_from_the_other_cells_of_its_sheet_does_not_count():
+    assert graded(far("A900", "A900:D905")).value == 1.0
+    for corner, place in (("A2000", "A2000:D2005"), ("ZZ3", "ZZ3:AAC8")):
+        score = graded(far(corner, place))
+        assert (score.value, "far" in score.reason) == (0.0, True)
+
+
+def of_numbers(code):
+    def change(sheet):
+        for row in sheet["B5:D8"]:
+            for cell in row:
+                cell.number_format = code
+
+    return change
+
+
+def of_years(code):
+    def change(sheet):
+        sheet["B4"].number_format = sheet["C4"].number_format = code
+
+    return change
+
+
+def narrow(width):
+    def change(sheet):
+        sheet.column_dimensions["B"].width = width
+
+    return change
+
+
+SHOWN = {
+    "grouped": of_numbers("#,##0.00"), "accounting": of_numbers('_-* #,##0_-;-* #,##0_-;_-* "-"??_-;_-@_-'),
+    "in brackets": of_numbers("#,##0_);(#,##0)"), "of years": of_years("0"), "narrow": narrow(3),
+    "thousands with a word": of_numbers('0,"K"'),
+}  # fmt: skip
+DISGUISED = {
+    "millions": of_numbers("0,,"), "thousands": of_numbers("#,##0,.0"), "with a sign": of_numbers("-0"),
+    "with a sign in quotes": of_numbers('"-"0'), "in brackets": of_numbers("(0)"), "years as dates": of_years("yyyy"),
+    "very narrow": narrow(0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", SHOWN.values(), ids=SHOWN)
+def test_pivot_tables_with_ordinary_formats_count(change):
+    score = graded(restyled(change))
+    assert (score.value, score.reason) == (1.0, "all checks pass")
+
+
+@pytest.mark.parametrize("change", DISGUISED.values(), ids=DISGUISED)
+def test_numbers_that_people_read_as_others_do_not_count(change):
+    score = graded(restyled(change))
+    assert (score.value, "is not visible" in score.reason) == (0.0, True)
+
+
+@pytest.mark.parametrize(("number", "code", "told"), [
+    (-5, "0;0", "leaves out the sign"), (-5, "0;[Red]0", ""), (-5, "0;(0)", ""), (-5, "0;-0", ""), (-5, "0", ""),
+    (45000, "yyyy-mm-dd", ""), (0.5, "h:mm", ""), (2024, "d mmm", "a date"), (0.25, "0%", ""), (-0.25, "0%", ""),
+    (5, "[$-409]#,##0", ""), (5, "[<0]0;0", ""), (5e6, '0.0,,"m"', ""), (5, "General", ""), (5, "", ""),
+])  # fmt: skip
+def test_formats_that_show_another_number_are_told(number, code, told):
+    found = disguises(number, code)
+    assert told in found
+    assert bool(told) == bool(found)
+
+
+def test_own_words_of_missing_values_and_totals_count():
+    shown = replaced(3, 1, "none", replaced(5, 0, "All of it", replaced(1, 3, "All of it")))
+    assert graded(crossed(shown, missingCaption="none", grandTotalCaption="All of it")).value == 1.0
+    assert graded(crossed(shown, missingCaption="none")).value == 0.0
+    assert graded(crossed(shown, grandTotalCaption="All of it")).value == 0.0
+    assert graded(crossed(shown, missingCaption="none", showMissing="0", grandTotalCaption="All of it")).value == 0.0
+
+
+def test_own_words_are_no_numbers_and_no_items():
+    assert graded(crossed(replaced(3, 1, "999"), missingCaption="999")).value == 0.0
+    assert graded(crossed(replaced(4, 1, "none"), missingCaption="none")).value == 0.0
+    assert graded(crossed(replaced(5, 0, "tea"), grandTotalCaption="tea")).value == 0.0
+
+
+def test_a_zero_that_is_shown_as_a_dash_counts():
+    rows = [*ROWS[:-3], ["rice", 2024, 10, 0], *ROWS[-2:]]
+    shown = replaced(3, 2, 0, replaced(3, 3, 0, replaced(5, 2, 171, replaced(5, 3, 282))))
+
+    def made(code):
+        from io import BytesIO
+
+        from openpyxl import load_workbook
+
+        changed = load_workbook(BytesIO(book(rows, shown)))
+        of_numbers(code)(changed["Pivot"])
+        out = BytesIO()
+        changed.save(out)
+        definition = table(ROWS, "A3:D8", ["item"], ["year"], [PRICE], first=(1, 2, 1))
+        return with_pivot(out.getvalue(), definition, cache(ROWS, SOURCE))
+
+    assert graded(made('#,##0;-#,##0;"-"')).value == 1.0
+    assert graded(made('#,##0;-#,##0;"5"')).value == 0.0
+
+
+def test_hidden_items_of_fields_that_are_not_used_leave_nothing_out():
+    items = '<items count="2"><item h="1" x="0"/><item t="default"/></items></pivotField>'
+    last = '<pivotField showAll="0"></pivotField>'
+    assert graded(edited(crossed(), PART, last, last.replace("</pivotField>", items))).value == 1.0

@@ -20,8 +20,8 @@ _SMALL_SHARE = 0.05
 """Of a group's width or height."""
 _MOST_LOOKED_AT = 2000
 """Rows or columns that are searched for visible ones."""
-_MOST_AWAY = 1000, 200
-"""Rows and columns between the last cell of a sheet and a chart that people find."""
+MOST_AWAY = 1000, 200
+"""Rows and columns between the last cell of a sheet and a chart that people find. The same holds for pivot tables."""
 _COLUMN, _ROW = 64 * 9525, 15 * 12700
 """Usual width and height in EMU."""
 _USUAL_HEIGHT = 15.0
@@ -64,7 +64,7 @@ def _end(sheet: Any) -> tuple[int, int]:
     """The first row and column in which people do not find a chart; counted from 0."""
     if sheet is None:
         return 0, 0
-    return min(sheet.max_row + _MOST_AWAY[0], MOST_ROWS), min(sheet.max_column + _MOST_AWAY[1], MOST_COLUMNS)
+    return min(sheet.max_row + MOST_AWAY[0], MOST_ROWS), min(sheet.max_column + MOST_AWAY[1], MOST_COLUMNS)
 
 
 def _chart_of(frame: Element) -> str:

@@ -50,6 +50,18 @@ def _columns(sheet: Any) -> bytearray:
     return found
 
 
+def too_narrow(sheet: Any, column: int, number: float) -> bool:
+    """Whether a column is so narrow that programs show `##` for a number, even in a small font."""
+    return len(f"{abs(number):.0f}") > _width(sheet, column) * 1.5 + 1
+
+
+@lru_cache(maxsize=MOST_COLUMNS)
+def _width(sheet: Any, column: int) -> float:
+    """The width of a column in characters; without end if it has the usual one."""
+    dimensions = sheet.column_dimensions.values()
+    return next((one.width for one in dimensions if (one.min or 0) <= column <= (one.max or 0)), math.inf)
+
+
 def _faint(cell: Any) -> str:
     """Why the characters of a cell are invisible on its background; empty if they are visible."""
     font, fill = cell.font, cell.fill

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.anchors import MOST_AWAY
+from verikit.artifacts.readers.hidden import too_narrow
 from verikit.artifacts.readers.reach import OpenWorkbook, Reach, TooFar
 from verikit.artifacts.readers.references import CellArea, reference
 from verikit.artifacts.readers.sheet_parts import S, SheetPart, areas, sheet_parts, whole_table
@@ -23,6 +25,7 @@ _VALUES = -2
 _OWN_SUBTOTALS = ("sumSubtotal", "countASubtotal", "avgSubtotal", "maxSubtotal", "minSubtotal", "productSubtotal",
                   "countSubtotal", "stdDevSubtotal", "stdDevPSubtotal", "varSubtotal", "varPSubtotal")  # fmt: skip
 _LAYOUT = ("compact", "outline", "defaultSubtotal", "subtotalTop")
+_CALCULATED = (f"{S}calculatedItem", f"{S}calculatedMember")
 Describe = Callable[[str, int, int], dict[str, Any]]
 """Describes a cell of a sheet."""
 
@@ -84,13 +87,27 @@ class Pivots:
         told["values"] = [[_name(names, whole(one, "fld", -1)), one.get("subtotal", "sum"), one.get("name", "")]
                           for one in data]  # fmt: skip
         told["source"] = self._source(sheet, cache)
-        told["form"] = _form(root, cache, fields, axes, data)
+        told["form"] = _Definition(root, cache, axes).rare()
+        told["missing"] = root.get("missingCaption", "") if truth(root, "showMissing", default=True) else ""
+        told["total"] = root.get("grandTotalCaption", "")
         told["totals"] = [truth(root, name, default=True) for name in ("colGrandTotals", "rowGrandTotals")]
         used = [*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])]
         is_wanted = (told["source"], _folded(used)) in self._wanted
-        return {"sheet": sheet.title, "hidden": "" if sheet.state == "visible" else "its sheet is hidden", **told,
+        return {"sheet": sheet.title, "hidden": self._hidden(sheet, root), **told,
                 **(self._columns(told["source"], used) if is_wanted else {"columns_of": {}, "computed": []}),
                 **self._place(sheet, root, is_wanted)}  # fmt: skip
+
+    def _hidden(self, sheet: SheetPart, root: Element) -> str:
+        """Why nobody sees a pivot table; empty if people do."""
+        if sheet.state != "visible":
+            return "its sheet is hidden"
+        area = _area(root)
+        shown = self._book.sheets.get(sheet.title)
+        if area is None or shown is None or (area.top <= MOST_AWAY[0] and area.left <= MOST_AWAY[1]):
+            return ""
+        others = [place for place, cell in shown._cells.items() if cell.value is not None and not _is_in(area, *place)]
+        end = [max((place[axis] for place in others), default=0) + MOST_AWAY[axis] for axis in (0, 1)]
+        return "it is far from the other cells" if area.top > end[0] or area.left > end[1] else ""
 
     def _cache(self, part: str, root: Element) -> Element:
         """The definition of a pivot table's cache; an empty element if it is missing or not the workbook's."""
@@ -150,17 +167,33 @@ class Pivots:
 
     def _place(self, sheet: SheetPart, root: Element, is_wanted: bool) -> dict[str, Any]:
         """The cells that the pivot table fills, by rows, and the first row and column of its numbers."""
-        location = root.find(f"{S}location")
-        area = reference(location.get("ref", "")) if location is not None else None
+        area, location = _area(root), root.find(f"{S}location")
         first = [max(whole(location, name), 0) for name in ("firstDataRow", "firstDataCol")]
         if not is_wanted or area is None or area.sheet or sheet.title not in self._book.sheets:
             return {"cells": [], "first": first, "large": False}
         if area.size > min(MOST_SHOWN, self._left):
             return {"cells": [], "first": first, "large": True}
         self._left -= area.size
-        cells = [[self._describe(sheet.title, row, column) for column in range(area.left, area.right + 1)]
+        cells = [[self._cell(sheet.title, row, column) for column in range(area.left, area.right + 1)]
                  for row in range(area.top, area.bottom + 1)]  # fmt: skip
         return {"cells": cells, "first": first, "large": False}
+
+    def _cell(self, title: str, row: int, column: int) -> dict[str, Any]:
+        told = self._describe(title, row, column)
+        value = told["value"]
+        if not told["hidden"] and isinstance(value, float) and too_narrow(self._book.sheets[title], column, value):
+            told["hidden"] = "its column is too narrow"
+        return told
+
+
+def _area(root: Element) -> CellArea | None:
+    """The cells of a pivot table."""
+    location = root.find(f"{S}location")
+    return reference(location.get("ref", "")) if location is not None else None
+
+
+def _is_in(area: CellArea, row: int, column: int) -> bool:
+    return area.top <= row <= area.bottom and area.left <= column <= area.right
 
 
 _AXES = {"rows": ("rowFields", "x"), "columns": ("colFields", "x"), "filters": ("pageFields", "fld")}
@@ -184,57 +217,65 @@ def _text(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value or "")
 
 
-def _form(root: Element, cache: Element, fields: Sequence[Element], axes: dict[str, list[int]],
-          data: Sequence[Element]) -> str:  # fmt: skip
-    """Why a pivot table does not plainly show its source, or has a rare layout. Empty if it does."""
-    pivot = root.findall(f"{S}pivotFields/{S}pivotField")
-    used = [number for name in ("rows", "columns") for number in axes[name] if 0 <= number < len(pivot)]
-    numbers = {*used, *(whole(one, "fld", -1) for one in data)}
-    if any(_has_groups(field) for number, field in enumerate(fields) if number in used):
-        return "a field has groups"
-    if _is_filtered(root, pivot):
-        return "it leaves out items"
-    if any(one.get("showDataAs", "normal") != "normal" or _shows_other(one) for one in data):
-        return "a value is shown as a difference or a percentage"
-    calculated = any(not truth(field, "databaseField", default=True) or field.get("formula")
-                     for number, field in enumerate(fields) if number in numbers)  # fmt: skip
-    if calculated or any(one.tag in (f"{S}calculatedItem", f"{S}calculatedMember") for one in cache.iter()):
-        return "it has calculated fields or items"
-    if any(truth(pivot[number], name) for number in used for name in (*_OWN_SUBTOTALS, "insertBlankRow")):
-        return "a field has subtotals of another kind, or blank rows"
-    return _layout(pivot, axes, len(data))
+class _Definition:
+    """What a pivot table declares."""
 
+    def __init__(self, root: Element, cache: Element, axes: dict[str, list[int]]) -> None:
+        self._root, self._cache, self._axes = root, cache, axes
+        self._pivot = root.findall(f"{S}pivotFields/{S}pivotField")
+        self._fields = list(enumerate(cache.findall(f"{S}cacheFields/{S}cacheField")))
+        self._data = root.findall(f"{S}dataFields/{S}dataField")[:_MOST_FIELDS]
+        self._used = [number for name in ("rows", "columns") for number in axes[name] if 0 <= number < len(self._pivot)]
 
-def _layout(pivot: Sequence[Element], axes: dict[str, list[int]], data: int) -> str:
-    """Why a layout is not read."""
-    places = [axes[name].index(_VALUES) - len(axes[name]) for name in ("rows", "columns") if _VALUES in axes[name]]
-    if _VALUES in axes["rows"] or (data > 1 and places != [-1]):
-        return "the values are not the last field of the columns"
-    return "its fields have several layouts" if _is_mixed(pivot, axes) else ""
+    def rare(self) -> str:
+        """Why a pivot table does not plainly show its source, or has a rare layout. Empty if it does."""
+        reasons = {
+            "a field has groups": self._has_groups,
+            "it leaves out items": self._is_filtered,
+            "a value is shown as a difference or a percentage": self._shows_other,
+            "it has calculated fields or items": self._is_calculated,
+            "a field has subtotals of another kind, or blank rows": self._has_rare_lines,
+            "the values are not the last field of the columns": self._has_values_elsewhere,
+            "its fields have several layouts": self._is_mixed,
+        }
+        return next((reason for reason, applies in reasons.items() if applies()), "")
 
+    def _has_groups(self) -> bool:
+        return any(field.find(f"{S}fieldGroup") is not None for number, field in self._fields if number in self._used)
 
-def _is_filtered(root: Element, pivot: Sequence[Element]) -> bool:
-    """Whether an item is hidden or selected, or a filter is set."""
-    pages = root.findall(f"{S}pageFields/{S}pageField")
-    hidden = any(truth(item, "h") for field in pivot for item in field.iterfind(f"{S}items/{S}item"))
-    filters = root.find(f"{S}filters/{S}filter") is not None or any(truth(field, "autoShow") for field in pivot)
-    return hidden or filters or any(page.get("item") is not None for page in pages)
-
-
-def _shows_other(data: Element) -> bool:
-    """Whether an extension of a value shows it as something else."""
-    return any(one.get("pivotShowAs", "normal") != "normal" for one in data.iter())
-
-
-def _has_groups(field: Element) -> bool:
-    return field.find(f"{S}fieldGroup") is not None
-
-
-def _is_mixed(pivot: Sequence[Element], axes: dict[str, list[int]]) -> bool:
-    """Whether the outer fields of an axis have several layouts."""
-    for name in ("rows", "columns"):
-        outer = [number for number in axes[name] if 0 <= number < len(pivot)][:-1]
-        layouts = {tuple(truth(pivot[number], one, default=True) for one in _LAYOUT) for number in outer}
-        if len(layouts) > 1:
+    def _is_filtered(self) -> bool:
+        """Whether an item is hidden or selected, or a filter is set. Fields outside the table filter nothing."""
+        pages = self._root.findall(f"{S}pageFields/{S}pageField")
+        if self._root.find(f"{S}filters/{S}filter") is not None or any(page.get("item") is not None for page in pages):
             return True
-    return False
+        shown = {*self._used, *self._axes["filters"]}
+        fields = [field for number, field in enumerate(self._pivot) if number in shown]
+        hidden = any(truth(item, "h") for field in fields for item in field.iterfind(f"{S}items/{S}item"))
+        return hidden or any(truth(field, "autoShow") for field in fields)
+
+    def _shows_other(self) -> bool:
+        """Whether a value is shown as something else, or an extension shows it so."""
+        shown = any(one.get("showDataAs", "normal") != "normal" for one in self._data)
+        return shown or any(one.get("pivotShowAs", "normal") != "normal" for data in self._data for one in data.iter())
+
+    def _is_calculated(self) -> bool:
+        numbers = {*self._used, *(whole(one, "fld", -1) for one in self._data)}
+        fields = any(not truth(field, "databaseField", default=True) or field.get("formula")
+                     for number, field in self._fields if number in numbers)  # fmt: skip
+        return fields or any(one.tag in _CALCULATED for one in self._cache.iter())
+
+    def _has_rare_lines(self) -> bool:
+        return any(truth(self._pivot[number], name) for number in self._used
+                   for name in (*_OWN_SUBTOTALS, "insertBlankRow"))  # fmt: skip
+
+    def _has_values_elsewhere(self) -> bool:
+        rows, columns = self._axes["rows"], self._axes["columns"]
+        return _VALUES in rows or (len(self._data) > 1 and (columns.count(_VALUES), columns[-1:]) != (1, [_VALUES]))
+
+    def _is_mixed(self) -> bool:
+        """Whether the outer fields of an axis have several layouts."""
+        for name in ("rows", "columns"):
+            outer = [number for number in self._axes[name] if 0 <= number < len(self._pivot)][:-1]
+            if len({tuple(truth(self._pivot[number], one, default=True) for one in _LAYOUT) for number in outer}) > 1:
+                return True
+        return False

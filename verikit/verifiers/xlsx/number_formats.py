@@ -66,6 +66,27 @@ def lies(value: float, code: str) -> str:
     return ""
 
 
+_COLOURS = ("[black", "[blue", "[cyan", "[green", "[magenta", "[red", "[white", "[yellow", "[color")
+_SMALL_DATE = 5000
+"""Dates of smaller numbers are before 1914."""
+
+
+def disguises(number: float, code: str) -> str:
+    """Why a format shows a number of another size or sign, or a plain number as a date. Empty if it does not."""
+    part, written = section_of(number, code)
+    if is_date(number, code):
+        return "the number format shows a date" if 1 <= number < _SMALL_DATE and number == int(number) else ""
+    places = [index for index, token in enumerate(part) if token in ("0", "#", "?")]
+    scaled = any(part[index + 1 : index + 2] == [","] and index + 2 not in places for index in places)
+    if scaled and not any(letter.isalpha() for token in part if token[0] in '"\\' for letter in token):
+        return "the number format shows thousands or millions without a word"
+    before = "".join(_plain(token) for token in part[: min(places, default=len(part))] if not _is_placeholder(token))
+    signed = any(sign in before for sign in "-(−")
+    if number < 0 <= written and not signed and not any(token.lower().startswith(_COLOURS) for token in part):
+        return "the number format leaves out the sign"
+    return "the number format adds a sign" if number > 0 and signed else ""
+
+
 def lies_of_text(text: str, code: str) -> str:
     """Why the format of a string does not show the string alone. Empty if it does."""
     parts = sections(code)

@@ -76,6 +76,10 @@ class SeenPivot:
     """The rows that it fills."""
     first: Sequence[int]
     """The first row and column of its numbers, counted from 0."""
+    missing: str
+    """What it shows for values that are missing. Empty: nothing."""
+    total: str
+    """Its own label of grand totals. Empty: the usual one."""
     large: bool
     """Whether it has more cells than are read."""
 
@@ -116,7 +120,7 @@ _PIVOT = _made(SeenPivot, {
     "sheet": text, "hidden": text, "source": text, "columns_of": mapping(whole, 20_000), "rows": _NAMES,
     "columns": _NAMES, "filters": _NAMES, "values": each(each(text, 3), 20_000), "form": text,
     "totals": each(truth, 2), "computed": _NAMES, "cells": each(each(_cell, 20_000), 20_000), "first": each(whole, 2),
-    "large": truth,
+    "missing": text, "total": text, "large": truth,
 })  # fmt: skip
 _PIVOTS = _made(SeenPivots, {"tables": each(_PIVOT, 1000), "model": _MODEL, "problem": text})
 _SHAPE: Shape = record({

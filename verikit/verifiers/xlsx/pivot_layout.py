@@ -73,8 +73,8 @@ Line = Sequence[Content]
 """The labels of a row or column, from the outermost field to the innermost."""
 
 
-def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: AxisLayout, captions: Sequence[str] = ()
-             ) -> list[tuple[Prefix, int] | None] | None:  # fmt: skip
+def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: AxisLayout, captions: Sequence[str] = (),
+             total: str = "") -> list[tuple[Prefix, int] | None] | None:  # fmt: skip
     """What each line of an axis stands for: items and the number of a caption, or None for a line without numbers.
 
     None: the layout does not explain the labels.
@@ -85,24 +85,33 @@ def prefixes(lines: Sequence[Line], tree: Tree, depth: int, layout: AxisLayout, 
         depth: The number of fields.
         layout: The layout.
         captions: The names of several values, which are the innermost labels. Empty: there is one value.
+        total: The pivot table's own label of grand totals. Empty: the usual one.
     """
-    reading = _Reading(lines, depth, layout, [caption.strip().casefold() for caption in captions])
+    reading = _Reading(lines, depth, layout, [caption.strip().casefold() for caption in captions],
+                       total.strip().casefold())  # fmt: skip
     return reading.found if reading.whole(tree) else None
 
 
 class _Reading:
-    def __init__(self, lines: Sequence[Line], depth: int, layout: AxisLayout, captions: Sequence[str]) -> None:
-        self._lines, self._depth, self._layout, self._captions = lines, depth, layout, captions
+    def __init__(self, lines: Sequence[Line], depth: int, layout: AxisLayout, captions: Sequence[str], total: str
+                 ) -> None:  # fmt: skip
+        self._lines, self._depth, self._layout, self._captions, self._total = lines, depth, layout, captions, total
         self.found: list[tuple[Prefix, int] | None] = []
 
     def whole(self, tree: Tree) -> bool:
         if self._depth and not self._level((), tree):
             return False
-        if self._layout.grand and self._depth and not _is_total(self._next()[:1], tree):
+        if self._layout.grand and self._depth and not self._is_total(self._next()[:1], tree):
             return False
         if (self._layout.grand or not self._depth) and not self._totals((), 0):
             return False
         return len(self.found) == len(self._lines)
+
+    def _is_total(self, labels: Line, tree: Tree) -> bool:
+        """Whether a label is that of a grand total, and not an item."""
+        label = _text(labels)
+        named = bool(label and label == self._total) or any(word in label for word in _TOTALS)
+        return item_of(label) not in tree and named
 
     def _next(self) -> Line:
         at = len(self.found)
@@ -173,12 +182,6 @@ class _Reading:
         """Whether the labels of a total name a caption: the innermost label, or else a part of the outer one."""
         caption = self._captions[number]
         return last == caption or bool(self._depth and not last and caption in label)
-
-
-def _is_total(labels: Line, tree: Tree) -> bool:
-    """Whether a label is that of a grand total, and not an item."""
-    label = _text(labels)
-    return item_of(label) not in tree and any(word in label for word in _TOTALS)
 
 
 def shows_item(label: Content, items: Set[Item]) -> bool:

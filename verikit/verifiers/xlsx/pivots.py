@@ -17,7 +17,17 @@ from verikit.types import Score
 from verikit.verifiers.xlsx import number_formats
 from verikit.verifiers.xlsx.engines import Found, Same
 from verikit.verifiers.xlsx.observed import SeenCell, SeenPivot, SeenWorkbook
-from verikit.verifiers.xlsx.pivot_layout import Item, Line, Prefix, item_of, layouts, prefixes, shows_item, tree_of
+from verikit.verifiers.xlsx.pivot_layout import (
+    Content,
+    Item,
+    Line,
+    Prefix,
+    item_of,
+    layouts,
+    prefixes,
+    shows_item,
+    tree_of,
+)
 from verikit.verifiers.xlsx.recalculated import Recalculated, Unfound
 from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
 
@@ -259,9 +269,9 @@ class _Shown:
         row_lines, column_lines = self._labels(self._high())
         row_tree, column_tree = tree_of(rows), tree_of(columns)
         (deep, wide), (below, beside) = (len(pivot.rows), len(pivot.columns)), pivot.totals
-        of_rows = [prefixes(row_lines, row_tree, deep, layout)
+        of_rows = [prefixes(row_lines, row_tree, deep, layout, (), pivot.total)
                    for layout in layouts(deep, columns=False) if layout.grand or not below]  # fmt: skip
-        of_columns = [prefixes(column_lines, column_tree, wide, layout, captions)
+        of_columns = [prefixes(column_lines, column_tree, wide, layout, captions, pivot.total)
                       for layout in layouts(wide, columns=True) if layout.grand or not beside]  # fmt: skip
         yield from ((one, other) for one in of_rows for other in of_columns if one is not None and other is not None)
 
@@ -285,11 +295,18 @@ class _Shown:
                 scores.append(self._number(cell, values, self.pivot.values[column[1]][1]))
         return together(scores)
 
+    def _is_caption(self, value: Content) -> bool:
+        """Whether a value is the pivot table's own word for missing values, and no number."""
+        own = isinstance(value, str) and bool(value) and value == self.pivot.missing
+        return own and not any(letter.isdigit() for letter in str(value))
+
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
         numbers = [one.value for one in values if isinstance(one.value, float)]
         if _is_blank(cell):
             return no(f"{cell.cell} of a pivot table is empty") if _has_result(values, function) else YES
+        if self._is_caption(cell.value) and not _has_result(values, function):
+            return YES
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
         if not numbers and function == "average":
@@ -325,7 +342,11 @@ def _unseen(cell: SeenCell) -> str:
     """Why a person does not see the content of a cell; empty if people do."""
     if isinstance(cell.value, str):
         return cell.hidden or number_formats.lies_of_text(cell.value, cell.format)
-    return cell.hidden or (number_formats.lies(cell.value, cell.format) if isinstance(cell.value, float) else "")
+    if cell.hidden or not isinstance(cell.value, float):
+        return cell.hidden
+    if cell.value == 0 and number_formats.shown(cell.value, cell.format) == "-":
+        return ""
+    return number_formats.lies(cell.value, cell.format) or number_formats.disguises(cell.value, cell.format)
 
 
 def _is_blank(cell: SeenCell) -> bool:
