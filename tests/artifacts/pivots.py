@@ -65,15 +65,7 @@ def table(rows, place, rows_of, columns_of, values, layout="compact", pages=(), 
     data = [rows[0].index(name) for name, _, _ in values]
     if len(values) > 1:
         found[1].append(-2)
-    fields = ""
-    for field in range(len(rows[0])):
-        kind = next((name for name, side in zip(("axisRow", "axisCol"), found, strict=True) if field in side), "")
-        kind = "axisPage" if rows[0][field] in pages else kind
-        given = {"axis": kind} if kind else {"dataField": "1"} if field in data else {}
-        count = len(items(rows[1:], field))
-        listed = "".join(f'<item x="{number}"/>' for number in range(count)) + '<item t="default"/>'
-        inner = f'<items count="{count + 1}">{listed}</items>' if kind else ""
-        fields += f"<pivotField{attributes({**given, **LAYOUTS[layout], 'showAll': '0'})}>{inner}</pivotField>"
+    fields = "".join(_field(rows, field, found, data, LAYOUTS[layout], pages) for field in range(len(rows[0])))
     listed = "".join(
         f'<dataField name={quoteattr(caption)} fld="{rows[0].index(name)}"'
         f"{attributes({} if function == 'sum' else {'subtotal': function})}/>"
@@ -92,6 +84,18 @@ def table(rows, place, rows_of, columns_of, values, layout="compact", pages=(), 
         + f'<dataFields count="{len(values)}">{listed}</dataFields><pivotTableStyleInfo name="PivotStyleLight16"/>'
         "</pivotTableDefinition>"
     )
+
+
+def _field(rows, field, axes, data, layout, pages):
+    kind = next((name for name, side in zip(("axisRow", "axisCol"), axes, strict=True) if field in side), "")
+    kind = "axisPage" if rows[0][field] in pages else kind
+    given = {"dataField": "1"} if field in data else {}
+    if not kind:
+        return f"<pivotField{attributes({**given, **layout, 'showAll': '0'})}></pivotField>"
+    count = len(items(rows[1:], field))
+    listed = "".join(f'<item x="{number}"/>' for number in range(count)) + '<item t="default"/>'
+    inner = f'<items count="{count + 1}">{listed}</items>'
+    return f"<pivotField{attributes({'axis': kind, **layout, 'showAll': '0'})}>{inner}</pivotField>"
 
 
 def book(rows, shown, corner="A3"):

@@ -87,13 +87,16 @@ def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
         digits = colour.rgb[-6:]
         return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
     if colour.type == "theme" and 0 <= colour.theme < len(_THEME):
-        tint = colour.tint if colour.tint and math.isfinite(colour.tint) else 0.0
-        return tuple(
-            int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme]
-        )
+        return tuple(_tinted(part, colour.tint or 0.0) for part in _THEME[colour.theme])
     if colour.type == "indexed":
         return _indexed(colour.indexed, default)
     return default
+
+
+def _tinted(part: int, tint: float) -> int:
+    if not math.isfinite(tint):
+        return part
+    return int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint)
 
 
 def _indexed(index: int, default: tuple[int, ...]) -> tuple[int, ...]:

@@ -101,13 +101,15 @@ class Pivots:
         """Why nobody sees a pivot table; empty if people do."""
         if sheet.state != "visible":
             return "its sheet is hidden"
-        area = _area(root)
-        shown = self._book.sheets.get(sheet.title)
-        if area is None or shown is None or (area.top <= MOST_AWAY[0] and area.left <= MOST_AWAY[1]):
-            return ""
+        area, shown = _area(root), self._book.sheets.get(sheet.title)
+        return "it is far from the other cells" if area and shown and self._is_far(area, shown) else ""
+
+    def _is_far(self, area: CellArea, shown: Any) -> bool:
+        if area.top <= MOST_AWAY[0] and area.left <= MOST_AWAY[1]:
+            return False
         others = [place for place, cell in shown._cells.items() if cell.value is not None and not _is_in(area, *place)]
         end = [max((place[axis] for place in others), default=0) + MOST_AWAY[axis] for axis in (0, 1)]
-        return "it is far from the other cells" if area.top > end[0] or area.left > end[1] else ""
+        return area.top > end[0] or area.left > end[1]
 
     def _cache(self, part: str, root: Element) -> Element:
         """The definition of a pivot table's cache; an empty element if it is missing or not the workbook's."""

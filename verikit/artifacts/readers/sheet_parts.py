@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from xml.etree import ElementTree
 
@@ -49,18 +50,27 @@ def cells_only(parts: Mapping[str, bytes], blob: bytes) -> bytes:
     Raises:
         BadContainer: One of these is not XML.
     """
-    related = [name for name in parts if name.lower().endswith(".rels") and _names(parts[name], _BESIDE_CELLS)]
+    related = [name for name in parts if _is_related(name) and _names(parts[name], _BESIDE_CELLS)]
     if not related:
         return blob
     changed = {name: _without(parts[name], _beside_cells) for name in related}
     caches = [name for name in parts if name == "xl/workbook.xml" or _names(parts[name], _CACHES)]
     changed |= {name: _without(parts[name], lambda child: child.tag == f"{S}pivotCaches") for name in caches}
     _check_left_out(parts)
+    return _repacked(parts, blob, changed)
+
+
+def _repacked(parts: Mapping[str, bytes], blob: bytes, changed: Mapping[str, bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(blob)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
             new.writestr(name, changed.get(name) or parts.get(name) or container.unpacked(old, name))
     return out.getvalue()
+
+
+def _is_related(name: str) -> bool:
+    """Whether a part has relationships of another one."""
+    return name.lower().endswith(".rels")
 
 
 def _names(content: bytes, words: re.Pattern[bytes]) -> bool:
@@ -91,18 +101,16 @@ def _without(content: bytes, is_left_out: Callable[[Element], bool]) -> bytes:
 def _check_left_out(parts: Mapping[str, bytes]) -> None:
     """Look for errors in the parts that only drawings and pivot tables use, which openpyxl does not get to see."""
     package = Package(parts, {})
-    related = [name.lower() for name in parts if name.lower().endswith(".rels")]
-    sources = [name.replace("_rels/", "").removesuffix(".rels") for name in related]
-    pending = [one.target for name in sources for one in package.relations(name).values()
-               if _BESIDE_CELLS.fullmatch(one.kind.encode())]  # fmt: skip
+    sources = [name.lower().replace("_rels/", "").removesuffix(".rels") for name in filter(_is_related, parts)]
+    related = chain.from_iterable(package.relations(name).values() for name in sources)
+    pending = [one.target for one in related if _BESIDE_CELLS.fullmatch(one.kind.encode())]
     seen = set[str]()
     while pending:
         name = pending.pop()
-        if name in seen or not package.content(name):
-            continue
-        seen.add(name)
-        container.well_formed(package.content(name))
-        pending += [one.target for one in package.relations(name).values()]
+        if name not in seen and package.content(name):
+            seen.add(name)
+            container.well_formed(package.content(name))
+            pending += [one.target for one in package.relations(name).values()]
 
 
 def sheet_parts(package: Package) -> list[SheetPart]:

@@ -76,15 +76,36 @@ def disguises(number: float, code: str) -> str:
     part, written = section_of(number, code)
     if is_date(number, code):
         return "the number format shows a date" if 1 <= number < _SMALL_DATE and number == int(number) else ""
-    places = [index for index, token in enumerate(part) if token in ("0", "#", "?")]
-    scaled = any(part[index + 1 : index + 2] == [","] and index + 2 not in places for index in places)
-    if scaled and not any(letter.isalpha() for token in part if token[0] in '"\\' for letter in token):
+    if _is_scaled(part):
         return "the number format shows thousands or millions without a word"
-    before = "".join(_plain(token) for token in part[: min(places, default=len(part))] if not _is_placeholder(token))
-    signed = any(sign in before for sign in "-(−")
-    if number < 0 <= written and not signed and not any(token.lower().startswith(_COLOURS) for token in part):
+    signed = _is_signed(part)
+    if number < 0 <= written and not signed and not _has_colour(part):
         return "the number format leaves out the sign"
     return "the number format adds a sign" if number > 0 and signed else ""
+
+
+def _has_colour(part: list[str]) -> bool:
+    """Whether a section has a colour, as that of negative numbers may be red."""
+    return any(token.lower().startswith(_COLOURS) for token in part)
+
+
+def _places(part: list[str]) -> list[int]:
+    return [index for index, token in enumerate(part) if token in ("0", "#", "?")]
+
+
+def _is_scaled(part: list[str]) -> bool:
+    """Whether a section divides by thousands (a comma after digits), and has no letter that says so."""
+    places = _places(part)
+    scaled = any(part[index + 1 : index + 2] == [","] and index + 2 not in places for index in places)
+    words = "".join(token for token in part if token[0] in '"\\')
+    return scaled and not any(map(str.isalpha, words))
+
+
+def _is_signed(part: list[str]) -> bool:
+    """Whether a section prints a sign of its own before the digits."""
+    before = part[: min(_places(part), default=len(part))]
+    literal = "".join(_plain(token) for token in before if not _is_placeholder(token))
+    return not set("-(−").isdisjoint(literal)
 
 
 def lies_of_text(text: str, code: str) -> str:

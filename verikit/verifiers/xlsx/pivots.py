@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, filterfalse, product
 from typing import Any, TypeGuard
 
 from verikit.artifacts.readers.references import letters, reference
@@ -175,22 +175,26 @@ class _Shown:
 
     def _records(self) -> list[Mapping[str, Found]] | Score:
         """The records of the source, with a value for each field."""
-        pivot, area, where = self.pivot, reference(self.pivot.source), _where(self.pivot)
-        assert area is not None
+        pivot, where = self.pivot, _where(self.pivot)
         if pivot.computed:
             return self._unclear(pivot.computed, "is a formula", _has_formulas)
-        for name in (*pivot.rows, *pivot.columns, *(name for name, _, _ in pivot.values)):
-            if name not in pivot.columns_of:
-                return no(f"{where} has a field that its source does not have: {name!r:.80}")
-        rows = range(area.top + 1, area.bottom + 1)
-        keys = {name: [f"{area.sheet}!{letters(column)}{row}" for row in rows]
-                for name, column in pivot.columns_of.items()}  # fmt: skip
-        found = self.sources.found(f"the source of {where}", [key for column in keys.values() for key in column])
+        used = (*pivot.rows, *pivot.columns, *(value[0] for value in pivot.values))
+        if missing := next(filterfalse(pivot.columns_of.__contains__, used), None):
+            return no(f"{where} has a field that its source does not have: {missing!r:.80}")
+        keys = {name: self._column(number) for name, number in pivot.columns_of.items()}
+        found = self.sources.found(f"the source of {where}", [*chain(*keys.values())])
         if isinstance(found, Unfound):
             return self._undecided(found)
         if unclear := [key for key, one in found.items() if _is_unclear(one)]:
             return self._unclear(unclear, "is an error or a truth value", self._has_unclear)
-        return [{name: found[column[row]] for name, column in keys.items()} for row in range(len(rows))]
+        records = zip(*keys.values(), strict=True)
+        return [dict(zip(keys, map(found.__getitem__, record), strict=True)) for record in records]
+
+    def _column(self, number: int) -> list[str]:
+        """The cells of a column of the source, without its heading."""
+        area = reference(self.pivot.source)
+        assert area is not None
+        return [f"{area.sheet}!{letters(number)}{row}" for row in range(area.top + 1, area.bottom + 1)]
 
     def _undecided(self, found: Unfound) -> Score:
         """The score for formulas of the source that can't be recalculated: not the agent's own ones leave it open."""
@@ -273,7 +277,9 @@ class _Shown:
                    for layout in layouts(deep, columns=False) if layout.grand or not below]  # fmt: skip
         of_columns = [prefixes(column_lines, column_tree, wide, layout, captions, pivot.total)
                       for layout in layouts(wide, columns=True) if layout.grand or not beside]  # fmt: skip
-        yield from ((one, other) for one in of_rows for other in of_columns if one is not None and other is not None)
+        for one, other in product(of_rows, of_columns):
+            if one is not None and other is not None:
+                yield one, other
 
     def _labels(self, high: int) -> tuple[list[Line], list[Line]]:
         """The labels left of each row of numbers, and those in the `high` rows above each column of numbers."""
@@ -302,16 +308,11 @@ class _Shown:
 
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
-        numbers = [one.value for one in values if isinstance(one.value, float)]
-        if _is_blank(cell):
-            return no(f"{cell.cell} of a pivot table is empty") if _has_result(values, function) else YES
-        if self._is_caption(cell.value) and not _has_result(values, function):
-            return YES
+        if _is_blank(cell) or self._is_caption(cell.value):
+            return no(f"{cell.cell} of a pivot table shows no number") if _has_result(values, function) else YES
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
-        if not numbers and function == "average":
-            return YES if cell.error == "#DIV/0!" else _wrong(cell)
-        right = self.sources.same(Found(cell.value, cell.error), Found(_result(numbers, values, function)))
+        right = self.sources.same(Found(cell.value, cell.error), _result(values, function))
         return YES if right else _wrong(cell)
 
 
@@ -353,11 +354,13 @@ def _is_blank(cell: SeenCell) -> bool:
     return cell.value in (None, "") and not cell.error
 
 
-def _result(numbers: Sequence[float], values: Sequence[Found], function: str) -> float:
+def _result(values: Sequence[Found], function: str) -> Found:
+    """What a function gives for some values."""
+    numbers = [one.value for one in values if isinstance(one.value, float)]
     if function == "count":
-        return float(sum(one.value is not None for one in values))
+        return Found(float(sum(one.value is not None for one in values)))
     if function == "sum":
-        return math.fsum(numbers)
+        return Found(math.fsum(numbers))
     if function == "average":
-        return math.fsum(numbers) / len(numbers)
-    return (max if function == "max" else min)(numbers, default=0.0)
+        return Found(math.fsum(numbers) / len(numbers)) if numbers else Found(None, "#DIV/0!")
+    return Found((max if function == "max" else min)(numbers, default=0.0))
