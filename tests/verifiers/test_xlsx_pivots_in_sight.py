@@ -137,6 +137,25 @@ def test_own_words_of_missing_values_and_totals_count():
     assert graded(crossed(shown, missingCaption="none", showMissing="0", grandTotalCaption="All of it")).value == 0.0
 
 
+def test_a_zero_for_missing_values_counts_if_it_is_declared():
+    shown = [*CROSS[:2], ["milk", 60, 60, 60], ["rice", 0, 10, 10], ["tea", 50, 56, 54], ["Grand Total", 55, 57, 56]]
+    rows = [[*row[:3], price] for row, price in zip(ROWS, ("price", 50, 60, 55, 10, 60, 57), strict=True)]
+    numbers = {
+        place: sum(given) / len(given)
+        for place, given in {
+            (5, 1): (50, 60),
+            (5, 2): (55, 10, 60, 57),
+            (5, 3): (50, 60, 55, 10, 60, 57),
+            (4, 3): (50, 55, 57),
+        }.items()
+    }
+    for (row, column), number in numbers.items():
+        shown = replaced(row, column, number, shown)
+    values, wanted = [("price", "average", "Average")], {**WANTED, "values": {"price": "average"}}
+    assert graded(crossed(shown, rows=rows, values=values, missingCaption="0"), wanted).value == 1.0
+    assert graded(crossed(shown, rows=rows, values=values), wanted).value == 0.0
+
+
 def test_own_words_are_no_numbers_and_no_items():
     assert graded(crossed(replaced(3, 1, "999"), missingCaption="999")).value == 0.0
     assert graded(crossed(replaced(4, 1, "none"), missingCaption="none")).value == 0.0

@@ -302,9 +302,11 @@ class _Shown:
         return together(scores)
 
     def _is_caption(self, value: Content) -> bool:
-        """Whether a value is the pivot table's own word for missing values, and no number."""
-        own = isinstance(value, str) and bool(value) and value == self.pivot.missing
-        return own and not any(letter.isdigit() for letter in str(value))
+        """Whether a value is what the pivot table shows for missing values: a word of its own, or 0."""
+        missing = self.pivot.missing
+        if value == 0.0:
+            return missing == "0"
+        return bool(missing) and value == missing and not any(map(str.isdigit, missing))
 
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
