@@ -171,9 +171,9 @@ def test_the_prompt_shows_the_form_of_the_program():
     ("change", "message"),
     [
         ({"contest_date": "soon"}, "a date such as"),
-        ({"contest_date": None}, "contest_date not found"),
-        ({"private_test_cases": ""}, "private_test_cases not found"),
-        ({"question_content": None}, "question_content not found"),
+        ({"contest_date": None}, "field 'contest_date': is empty"),
+        ({"private_test_cases": ""}, "field 'private_test_cases': is empty"),
+        ({"question_content": None}, "field 'question_content': is empty"),
     ],
 )
 def test_rows_of_another_form_are_refused_by_line_and_column(tmp_path, change, message):

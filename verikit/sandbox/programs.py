@@ -214,7 +214,7 @@ class Programs:
             left = job.budget_s - sum(result.seconds for result in run.results)
             if not run.again or left <= 0:
                 return results
-            if run.again == "alone" or not run.results:
+            if run.again == "alone" or not run.results:  # a forged record without results must not repeat for ever
                 job = plain
                 self._without_engine.add(program.files)
             job = replace(job, stdins=inputs[len(results) :], budget_s=left)
