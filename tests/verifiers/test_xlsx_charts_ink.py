@@ -60,7 +60,7 @@ def stock(between):
             series.graphicalProperties.line.noFill, series.marker.symbol = True, "none"
         sheet.add_chart(other, "F2")
 
-    return replaced(charted(make), CHART, ("(?=<axId)", between))
+    return replaced(charted(make), CHART, ("(?<=</ser>)(?=<axId)", between))
 
 
 def scatter(low, high):

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from verikit.artifacts.readers.alternatives import XDR, Ambiguous, check_alike, only
 from verikit.artifacts.readers.hidden import column_hidden, row_hidden
 from verikit.artifacts.readers.reach import OpenWorkbook
 from verikit.artifacts.readers.references import MOST_COLUMNS, MOST_ROWS
-from verikit.artifacts.readers.sheet_parts import SheetPart, children, drawing_of
+from verikit.artifacts.readers.sheet_parts import SheetPart, drawing_of
 from verikit.artifacts.readers.slides.package import A, C, Element, Package, R, truth, whole
 
-XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
-_ANCHORS = ("twoCellAnchor", "oneCellAnchor", "absoluteAnchor")
+_ANCHORS = {f"{XDR}{name}" for name in ("twoCellAnchor", "oneCellAnchor", "absoluteAnchor")}
 _SMALL = 360_000
 """EMU (one centimetre). A chart of less width or height shows nothing."""
 _SMALL_SHARE = 0.05
@@ -48,16 +48,24 @@ class _Group(NamedTuple):
 def frames(package: Package, sheet: SheetPart, book: OpenWorkbook) -> Iterator[ChartFrame]:
     """The frames of charts in a sheet's drawing."""
     drawing = drawing_of(package, sheet)
-    content, relations = package.content(drawing), package.relations(drawing)
+    root, relations = package.tree(drawing), package.relations(drawing)
     cells = None if sheet.is_chart else book.sheets.get(sheet.title)
     end = _end(cells)
-    for anchor in children(package.tree(drawing), content):
-        is_anchor = anchor.tag.removeprefix(XDR) in _ANCHORS
-        lost = _lost(anchor, cells, end) if is_anchor and cells is not None else ""
-        for frame, hidden in _graphic_frames(anchor, content, lost) if is_anchor else ():
-            relation = relations.get(_chart_of(frame))
+    for anchor in root if root is not None else ():
+        for chart, hidden in _charts_of(anchor, cells, end):
+            relation = relations.get(chart.get(f"{R}id", ""))
             if relation is not None and relation.kind == "chart":
-                yield ChartFrame(relation.target, hidden or _unseen(frame, "nvGraphicFramePr"))
+                yield ChartFrame(relation.target, hidden)
+
+
+def _charts_of(anchor: Element, cells: Any, end: tuple[int, int]) -> list[tuple[Element, str]]:
+    """The charts of an anchor, and why they are hidden."""
+    try:
+        check_alike(anchor)
+        lost = _lost(anchor, cells, end) if cells is not None else ""
+        return [*_graphic_frames(anchor, lost)] if anchor.tag in _ANCHORS else []
+    except Ambiguous as problem:
+        return [(chart, str(problem)) for chart in anchor.iter(f"{C}chart")]
 
 
 def _end(sheet: Any) -> tuple[int, int]:
@@ -67,28 +75,26 @@ def _end(sheet: Any) -> tuple[int, int]:
     return min(sheet.max_row + MOST_AWAY[0], MOST_ROWS), min(sheet.max_column + MOST_AWAY[1], MOST_COLUMNS)
 
 
-def _chart_of(frame: Element) -> str:
-    chart = frame.find(f"{A}graphic/{A}graphicData/{C}chart")
-    return chart.get(f"{R}id", "") if chart is not None else ""
-
-
-def _graphic_frames(anchor: Element, content: bytes, lost: str) -> Iterator[tuple[Element, str]]:
-    """The frames of an anchor and of its groups, and why these are hidden."""
+def _graphic_frames(anchor: Element, lost: str) -> Iterator[tuple[Element, str]]:
+    """The charts in the frames of an anchor and of its groups, and why these are hidden."""
     pending: list[tuple[Element, str, _Group | None]] = [(anchor, lost, None)]
     while pending:
         parent, hidden, group = pending.pop()
-        for element in children(parent, content):
+        for element in parent:
             if element.tag == f"{XDR}grpSp":
-                transform = element.find(f"{XDR}grpSpPr/{A}xfrm")
+                transform = only(element, f"{XDR}grpSpPr", f"{A}xfrm")
                 shares = _shares(transform, group)
                 why = hidden or _unseen(element, "nvGrpSpPr") or _too_small(shares)
                 pending.append((element, why, _Group(*_box(transform, "chOff", "chExt"), shares)))
             elif element.tag == f"{XDR}graphicFrame":
-                yield element, hidden or _too_small(_shares(element.find(f"{XDR}xfrm"), group))
+                why = hidden or _too_small(_shares(only(element, f"{XDR}xfrm"), group))
+                chart = only(element, f"{A}graphic", f"{A}graphicData", f"{C}chart")
+                if chart is not None:
+                    yield chart, why or _unseen(element, "nvGraphicFramePr")
 
 
 def _unseen(element: Element, properties: str) -> str:
-    about = element.find(f"{XDR}{properties}/{XDR}cNvPr")
+    about = only(element, f"{XDR}{properties}", f"{XDR}cNvPr")
     return "it is hidden" if truth(about, "hidden") else ""
 
 
@@ -97,8 +103,7 @@ def _too_small(shares: tuple[float, float]) -> str:
 
 
 def _box(transform: Element | None, start: str, size: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    corner = transform.find(f"{A}{start}") if transform is not None else None
-    extent = transform.find(f"{A}{size}") if transform is not None else None
+    corner, extent = only(transform, f"{A}{start}"), only(transform, f"{A}{size}")
     return (whole(corner, "x"), whole(corner, "y")), (whole(extent, "cx"), whole(extent, "cy"))
 
 
@@ -121,7 +126,7 @@ def _share(start: int, size: int, room: int) -> float:
 
 def _lost(anchor: Element, sheet: Any, end: tuple[int, int]) -> str:
     """Why people do not find a chart on its sheet, or why its anchor leaves it no room; empty if they see it."""
-    extent, place, start = (anchor.find(f"{XDR}{name}") for name in ("ext", "pos", "from"))
+    extent, place, start = (only(anchor, f"{XDR}{name}") for name in ("ext", "pos", "from"))
     row, column = _number(start, "row"), _number(start, "col")
     if place is not None:
         row, column = whole(place, "y") // _ROW, whole(place, "x") // _COLUMN
@@ -138,14 +143,15 @@ def _lost(anchor: Element, sheet: Any, end: tuple[int, int]) -> str:
 
 
 def _number(corner: Element | None, name: str) -> int:
-    text = corner.findtext(f"{XDR}{name}", "0").strip() if corner is not None else "0"
+    found = only(corner, f"{XDR}{name}")
+    text = (found.text or "").strip() if found is not None else "0"
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else 0
 
 
 def _span(anchor: Element, axis: str, size: Any) -> int:
     """The distance between the corners of an anchor along an axis in EMU, or enough of it."""
-    start, end = anchor.find(f"{XDR}from"), anchor.find(f"{XDR}to")
+    start, end = only(anchor, f"{XDR}from"), only(anchor, f"{XDR}to")
     first, last = max(_number(start, axis), 0), _number(end, axis)
     length = _offset(end, axis, size(last + 1)) - _offset(start, axis, size(first + 1))
     for line in range(first + 1, min(last, first + _MOST_LOOKED_AT) + 1):

@@ -11,12 +11,13 @@ from itertools import product
 from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.alternatives import Ambiguous, check_alike, only
 from verikit.artifacts.readers.anchors import ChartFrame, frames
 from verikit.artifacts.readers.hidden import column_hidden, row_hidden
 from verikit.artifacts.readers.ink import Inks, palette_of
 from verikit.artifacts.readers.reach import Content, OpenWorkbook
 from verikit.artifacts.readers.references import CellArea, reference
-from verikit.artifacts.readers.sheet_parts import SheetPart, areas, children, sheet_parts
+from verikit.artifacts.readers.sheet_parts import SheetPart, areas, sheet_parts
 from verikit.artifacts.readers.slides.package import C, Element, Package, truth
 
 MOST_CHARTS = 500
@@ -28,6 +29,9 @@ _TYPES = {
     "scatter": "scatter", "stock": "stock", "surface": "surface", "surface3D": "surface",
 }  # fmt: skip
 """Types by their elements. Bars are columns or bars."""
+_SOURCES = [f"{C}{name}" for name in ("numRef", "strRef", "multiLvlStrRef", "numLit", "strLit", "v", "rich")]
+"""Forms of the data of a series, of which it has one."""
+_SCALES = {f"{C}valAx", f"{C}dateAx"}
 _ACROSS = ("scatter", "bubble")
 """Types whose series have x values of their own."""
 _Limits = tuple[float, float]
@@ -48,53 +52,57 @@ def charts(package: Package, book: OpenWorkbook) -> list[dict[str, Any]]:
     series = 0
     for sheet in sheet_parts(package):
         for frame in frames(package, sheet, book):
-            one = _Chart(package, sheet, frame, book)
-            if one.root is None:
+            root = package.tree(frame.part)
+            if root is None:
                 continue
-            found.append({"sheet": sheet.title, "hidden": one.hidden(), "series": one.series()})
+            found.append({"sheet": sheet.title, **_told(package, sheet, frame, root, book)})
             series += len(found[-1]["series"])
             if len(found) > MOST_CHARTS or series > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_CHARTS} charts or {MOST_SERIES} series are not read")
     return found
 
 
+def _told(package: Package, sheet: SheetPart, frame: ChartFrame, root: Element, book: OpenWorkbook) -> dict[str, Any]:
+    """Why a chart is hidden, and its series."""
+    try:
+        check_alike(root)
+        one = _Chart(sheet, frame, root, Inks(palette_of(package, root)), book)
+        return {"hidden": one.hidden(), "series": one.series()}
+    except Ambiguous as problem:
+        return {"hidden": str(problem), "series": []}
+
+
 class _Chart:
     """One chart of a sheet."""
 
-    def __init__(self, package: Package, sheet: SheetPart, frame: ChartFrame, book: OpenWorkbook) -> None:
-        self._content, self._sheet, self._frame, self._book = package.content(frame.part), sheet, frame, book
-        self.root = package.tree(frame.part)
-        self._inks = Inks(palette_of(package, self.root))
-        self._plain = next((one for one in self._children(self.root) if one.tag == f"{C}chart"), None)
-        visible_only = self._plain.find(f"{C}plotVisOnly") if self._plain is not None else None
-        self._visible_only = truth(visible_only, "val", default=True)
-
-    def _children(self, element: Element | None) -> Iterator[Element]:
-        return children(element, self._content)
+    def __init__(self, sheet: SheetPart, frame: ChartFrame, root: Element, inks: Inks, book: OpenWorkbook) -> None:
+        self._sheet, self._frame, self._root, self._inks, self._book = sheet, frame, root, inks, book
+        self._visible_only = truth(only(root, f"{C}chart", f"{C}plotVisOnly"), "val", default=True)
+        area = only(root, f"{C}chart", f"{C}plotArea")
+        self._plots = [*area] if area is not None else []
 
     def hidden(self) -> str:
         """Why nobody sees the chart as it is described; empty if people do."""
         if self._sheet.state != "visible":
             return "its sheet is hidden"
-        if any(one.tag == f"{C}externalData" for one in self._children(self.root)):
+        if self._root.find(f"{C}externalData") is not None:
             return "its data are in another file"
-        squeezed = any(_is_squeezed(one) for one in self._plots() if one.tag == f"{C}layout")
+        squeezed = any(_is_squeezed(one) for one in self._plots if one.tag == f"{C}layout")
         return self._frame.hidden or ("its plot area has almost no size" if squeezed else "")
 
     def series(self) -> list[dict[str, Any]]:
         """The series of all plots."""
         found: list[dict[str, Any]] = []
         shared: dict[tuple[str, ...], list[str]] = {}
-        for plot in self._plots():
+        for plot in self._plots:
             kind = plot.tag.removeprefix(C).removesuffix("Chart")
             if not plot.tag.startswith(C) or kind not in _TYPES:
                 continue
             kind = _TYPES[kind] or ("bar" if _value(plot, "barDir") == "bar" else "column")
             axes = _axes(plot)
-            for one in self._children(plot):
-                if one.tag == f"{C}ser":
-                    found.append(self._one(plot, one, kind))
-                    self._share_categories(one, found[-1], shared, axes)
+            for one in plot.iterfind(f"{C}ser"):
+                found.append(self._one(plot, one, kind))
+                self._share_categories(one, found[-1], shared, axes)
             if len(found) > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_SERIES} series are not read")
         return found
@@ -105,20 +113,15 @@ class _Chart:
         """A series without categories has those of the first series on its axes, as programs draw it."""
         if told["type"] not in _ACROSS:
             first = shared.setdefault(axes, told["categories"])
-            if series.find(f"{C}cat") is None:
+            if only(series, f"{C}cat") is None:
                 told["categories"] = first
-
-    def _plots(self) -> Iterator[Element]:
-        for area in self._children(self._plain):
-            if area.tag == f"{C}plotArea":
-                yield from self._children(area)
 
     def _one(self, plot: Element, series: Element, kind: str) -> dict[str, Any]:
         across = kind in _ACROSS
         parts = {"values": "yVal" if across else "val", "categories": "xVal" if across else "cat", "name": "tx"}
         told: dict[str, Any] = {"type": kind}
         for name, tag in parts.items():
-            told[name], problem = areas(self._book, self._sheet.title, _formula(series.find(f"{C}{tag}")))
+            told[name], problem = areas(self._book, self._sheet.title, _formula(only(series, f"{C}{tag}")))
             told["problem"] = told.get("problem") or problem
         told["hidden"] = (
             self._inks.missing(plot, series, kind) or self._left_out(told["values"]) or self._beyond(plot, told)
@@ -171,15 +174,17 @@ class _Chart:
 
     def _limits(self, axes: tuple[str, ...]) -> tuple[_Limits, _Limits]:
         """The limits of the axis of values, and of the axis of dates or x values. Values have the last axis."""
-        listed = {_value(one, "axId"): one for one in self._plots() if one.tag in (f"{C}valAx", f"{C}dateAx")}
-        found = [listed[one] for one in axes if one in listed]
+        listed = [(_value(one, "axId"), one) for one in self._plots if one.tag in _SCALES]
+        found = [one for axis in axes for name, one in listed if name == axis]
+        if len(found) > len({name for name, _ in listed if name in axes}):
+            raise Ambiguous("it repeats an axis")
         values = [one for one in found if one.tag == f"{C}valAx"]
         across = [one for one in found if one.tag == f"{C}dateAx"] or values[:-1]
         return _range(values[-1:]), _range(across[:1])
 
 
 def _range(axes: list[Element]) -> _Limits:
-    scaling = axes[0].find(f"{C}scaling") if axes else None
+    scaling = only(axes[0], f"{C}scaling") if axes else None
     return _decimal(scaling, "min", _ANY[0]), _decimal(scaling, "max", _ANY[1])
 
 
@@ -189,7 +194,7 @@ def _is_outside(numbers: list[float], limits: _Limits) -> bool:
 
 def _is_squeezed(layout: Element) -> bool:
     """Whether a layout gives its plot area almost no room, or a place beside the chart."""
-    manual = layout.find(f"{C}manualLayout")
+    manual = only(layout, f"{C}manualLayout")
     for start, size in ("xw", "yh") if manual is not None else ():
         first, extent = _decimal(manual, start, 0.0), _decimal(manual, size, 1.0)
         if _mode(manual, size) == "edge":
@@ -215,14 +220,11 @@ def _decimal(element: Element | None, name: str, default: float) -> float:
 
 
 def _value(element: Element, name: str) -> str:
-    found = element.find(f"{C}{name}")
+    found = only(element, f"{C}{name}")
     return found.get("val", "") if found is not None else ""
 
 
 def _formula(source: Element | None) -> str:
     """The reference of a source of data. Empty for numbers and names that are typed in."""
-    for kind in ("numRef", "strRef", "multiLvlStrRef"):
-        found = source.findtext(f"{C}{kind}/{C}f") if source is not None else None
-        if found is not None:
-            return found[:8192]
-    return ""
+    found = only(source, _SOURCES, f"{C}f")
+    return (found.text or "")[:8192] if found is not None else ""

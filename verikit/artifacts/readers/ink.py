@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from verikit.artifacts.readers.alternatives import only
 from verikit.artifacts.readers.slides.colours import Palette
 from verikit.artifacts.readers.slides.package import A, C, Element, Package, whole
 
 _LINES = ("line", "scatter", "radar", "stock")
-_FILLS = ("noFill", "solidFill", "gradFill", "pattFill", "blipFill", "grpFill")
+_FILLS = [f"{A}{name}" for name in ("noFill", "solidFill", "gradFill", "pattFill", "blipFill", "grpFill")]
 _FAINT = 0.1
 """Opacity of less shows nothing."""
 _PALE = 245 / 255
 """Red, green and blue of a colour that is almost white. The lightest tints of Office are darker."""
 _MOST_CHANGES = 20
 """Changes of a colour that `Palette` reads."""
-_COLOURS = {f"{A}{name}Clr" for name in ("srgb", "scheme", "sys", "prst", "hsl", "scrgb")}
+_COLOURS = [f"{A}{name}Clr" for name in ("srgb", "scheme", "sys", "prst", "hsl", "scrgb")]
 _PALE_PRESETS = {"ghostWhite", "mintCream"}
 """Names of such colours that `Palette` does not know."""
-_BETWEEN = (
-    ("hiLowLines", f"/{A}ln"), ("dropLines", f"/{A}ln"), (f"upDownBars/{C}upBars", ""), (f"upDownBars/{C}downBars", "")
-)  # fmt: skip
+_BETWEEN = {
+    (f"{C}hiLowLines",): (f"{A}ln",), (f"{C}dropLines",): (f"{A}ln",),
+    (f"{C}upDownBars", f"{C}upBars"): (), (f"{C}upDownBars", f"{C}downBars"): (),
+}  # fmt: skip
 """What stock charts draw between series, and where its colour is."""
 _ACCENTS = 6
 _OFFICE = ElementTree.fromstring(
@@ -40,7 +42,7 @@ _OFFICE = ElementTree.fromstring(
 def palette_of(package: Package, chart: Element | None) -> Palette:
     """The colours of a chart, by its root: those of the workbook's theme under the chart's own names."""
     theme = package.tree(package.related(package.related("", "officeDocument"), "theme"))
-    names = chart.find(f"{C}clrMapOvr") if chart is not None else None
+    names = only(chart, f"{C}clrMapOvr")
     return Palette(theme if theme is not None else _OFFICE, names.attrib if names is not None else {})
 
 
@@ -58,28 +60,28 @@ class Inks:
         """Why a series of a plot, or a point of it, is drawn without any ink; empty if all are seen."""
         if kind == "stock" and self._has_lines_between(plot):
             return ""
-        marker = series.find(f"{C}marker")
+        marker = only(series, f"{C}marker")
         if self._is_bare(series, kind, marker, usual=self._has_usual_ink(series)):
             shown = "neither line nor markers" if kind in _LINES else "neither colour nor outline"
             return f"a series has {shown}"
         for point in series.iterfind(f"{C}dPt"):
-            own = point.find(f"{C}marker")
+            own = only(point, f"{C}marker")
             if self._is_bare(point, kind, marker if own is None else own, usual=True):
                 return "a point is drawn without ink"
         return ""
 
     def _has_lines_between(self, plot: Element) -> bool:
         """Whether lines or bars between the series of a stock chart are seen. Then the series need no ink."""
-        drawn = [(name, line) for name, line in _BETWEEN if plot.find(f"{C}{name}") is not None]
-        return any(self._has_ink(plot.find(f"{C}{name}/{C}spPr{line}"), usual=True) for name, line in drawn)
+        drawn = [(only(plot, *path), line) for path, line in _BETWEEN.items()]
+        return any(self._has_ink(only(one, f"{C}spPr", *line), usual=True) for one, line in drawn if one is not None)
 
     def _has_usual_ink(self, series: Element) -> bool:
         """Whether the colour that the theme gives to a series without one is seen."""
-        ink = self._palette.named(f"accent{whole(series.find(f'{C}idx'), 'val') % _ACCENTS + 1}")
+        ink = self._palette.named(f"accent{whole(only(series, f'{C}idx'), 'val') % _ACCENTS + 1}")
         return ink is None or min(ink[:3]) < _PALE
 
     def _is_bare(self, element: Element, kind: str, marker: Element | None, *, usual: bool) -> bool:
-        shape = element.find(f"{C}spPr")
+        shape = only(element, f"{C}spPr")
         line = _line(shape)
         if kind not in _LINES:
             return not (self._has_ink(shape, usual=usual) or self._has_ink(line, usual=False))
@@ -89,16 +91,18 @@ class Inks:
         """Whether points have markers. They have some unless the chart says otherwise."""
         if marker is None:
             return usual
-        symbol, shape = marker.find(f"{C}symbol"), marker.find(f"{C}spPr")
+        symbol, shape = only(marker, f"{C}symbol"), only(marker, f"{C}spPr")
         if symbol is not None and symbol.get("val") == "none":
             return False
         return self._has_ink(shape, usual=usual) or self._has_ink(_line(shape), usual=False)
 
     def _has_ink(self, holder: Element | None, *, usual: bool) -> bool:
         """Whether a shape or line has a colour that people see; `usual` if it sets no fill. Pictures do not count."""
-        found = (holder.find(f"{A}{name}") for name in _FILLS) if holder is not None else ()
-        fill = next((one for one in found if one is not None), None)
-        return usual if fill is None else any(self._is_seen(one) for one in fill.iter() if one.tag in _COLOURS)
+        fill = only(holder, _FILLS)
+        if fill is None:
+            return usual
+        colours = [only(one, _COLOURS) for one in fill.iter()]
+        return any(self._is_seen(one) for one in colours if one is not None)
 
     def _is_seen(self, colour: Element) -> bool:
         holder = Element("colour")
@@ -110,4 +114,4 @@ class Inks:
 
 
 def _line(shape: Element | None) -> Element | None:
-    return shape.find(f"{A}ln") if shape is not None else None
+    return only(shape, f"{A}ln")

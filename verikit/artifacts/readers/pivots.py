@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.alternatives import Ambiguous, S, check_alike, only
 from verikit.artifacts.readers.anchors import MOST_AWAY
 from verikit.artifacts.readers.hidden import too_narrow
 from verikit.artifacts.readers.reach import OpenWorkbook, Reach, TooFar
 from verikit.artifacts.readers.references import CellArea, reference
-from verikit.artifacts.readers.sheet_parts import S, SheetPart, areas, sheet_parts, whole_table
+from verikit.artifacts.readers.sheet_parts import SheetPart, areas, sheet_parts, whole_table
 from verikit.artifacts.readers.slides.package import Element, Package, R, truth, whole
 
 MOST_PIVOTS = 100
@@ -26,6 +27,11 @@ _OWN_SUBTOTALS = ("sumSubtotal", "countASubtotal", "avgSubtotal", "maxSubtotal",
                   "countSubtotal", "stdDevSubtotal", "stdDevPSubtotal", "varSubtotal", "varPSubtotal")  # fmt: skip
 _LAYOUT = ("compact", "outline", "defaultSubtotal", "subtotalTop")
 _CALCULATED = (f"{S}calculatedItem", f"{S}calculatedMember")
+_UNREAD: dict[str, Any] = {
+    "source": "", "columns_of": {}, "computed": [], "rows": [], "columns": [], "filters": [], "values": [], "form": "",
+    "totals": [], "cells": [], "first": [0, 0], "missing": "", "total": "", "large": False,
+}  # fmt: skip
+"""What is told of a pivot table that is not read."""
 Describe = Callable[[str, int, int], dict[str, Any]]
 """Describes a cell of a sheet."""
 
@@ -62,7 +68,7 @@ class Pivots:
                     continue
                 if len(found) >= MOST_PIVOTS:
                     raise container.BadContainer(f"more than {MOST_PIVOTS} pivot tables are not read")
-                found.append(self._one(sheet, relation.target, root))
+                found.append({"sheet": sheet.title, **_UNREAD, **self._told(sheet, relation.target, root)})
         return {"tables": found, "model": self._reach.model(), "problem": self._reach.problem}
 
     def _area(self, source: str) -> str:
@@ -73,9 +79,17 @@ class Pivots:
             return ""
         return self._book.named(CellArea(title, area.top, area.left, area.bottom, area.right))
 
-    def _one(self, sheet: SheetPart, part: str, root: Element) -> dict[str, Any]:
-        cache = self._cache(part, root)
-        fields = cache.findall(f"{S}cacheFields/{S}cacheField")
+    def _told(self, sheet: SheetPart, part: str, root: Element) -> dict[str, Any]:
+        try:
+            cache = self._cache(part, root)
+            for one in (root, cache):
+                check_alike(one)
+            return self._one(sheet, root, cache)
+        except Ambiguous as problem:
+            return {"hidden": str(problem)}
+
+    def _one(self, sheet: SheetPart, root: Element, cache: Element) -> dict[str, Any]:
+        fields = _listed(cache, "cacheFields", "cacheField")
         if len(fields) > _MOST_FIELDS:
             raise container.BadContainer(f"more than {_MOST_FIELDS} fields of a pivot table are not read")
         names = [field.get("name", "") for field in fields]
@@ -83,7 +97,7 @@ class Pivots:
         told: dict[str, Any] = {
             name: [_name(names, number) for number in numbers if number != _VALUES] for name, numbers in axes.items()
         }
-        data = root.findall(f"{S}dataFields/{S}dataField")[:_MOST_FIELDS]
+        data = _listed(root, "dataFields", "dataField")[:_MOST_FIELDS]
         told["values"] = [[_name(names, whole(one, "fld", -1)), one.get("subtotal", "sum"), one.get("name", "")]
                           for one in data]  # fmt: skip
         told["source"] = self._source(sheet, cache)
@@ -93,8 +107,8 @@ class Pivots:
         told["totals"] = [truth(root, name, default=True) for name in ("colGrandTotals", "rowGrandTotals")]
         used = [*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])]
         is_wanted = (told["source"], _folded(used)) in self._wanted
-        return {"sheet": sheet.title, "hidden": self._hidden(sheet, root), **told,
-                **(self._columns(told["source"], used) if is_wanted else {"columns_of": {}, "computed": []}),
+        return {"hidden": self._hidden(sheet, root), **told,
+                **(self._columns(told["source"], used) if is_wanted else {}),
                 **self._place(sheet, root, is_wanted)}  # fmt: skip
 
     def _hidden(self, sheet: SheetPart, root: Element) -> str:
@@ -113,19 +127,18 @@ class Pivots:
 
     def _cache(self, part: str, root: Element) -> Element:
         """The definition of a pivot table's cache; an empty element if it is missing or not the workbook's."""
-        target = self._package.related(part, "pivotCacheDefinition")
+        targets = [one.target for one in self._package.relations(part).values() if one.kind == "pivotCacheDefinition"]
         main = self._package.related("", "officeDocument")
         workbook, relations = self._package.tree(main), self._package.relations(main)
-        for one in workbook.iterfind(f"{S}pivotCaches/{S}pivotCache") if workbook is not None else ():
-            relation = relations.get(one.get(f"{R}id", ""))
-            if one.get("cacheId", "") == root.get("cacheId") and relation is not None and relation.target == target:
-                found = self._package.tree(target)
-                return found if found is not None else Element("none")
-        return Element("none")
+        caches = _listed(workbook, "pivotCaches", "pivotCache") if workbook is not None else []
+        own = [one for one in caches if one.get("cacheId", "") == root.get("cacheId")]
+        relation = relations.get(own[0].get(f"{R}id", "")) if len(own) == 1 else None
+        found = self._package.tree(targets[0]) if relation is not None and targets == [relation.target] else None
+        return found if found is not None else Element("none")
 
     def _source(self, sheet: SheetPart, cache: Element) -> str:
         """The area of the records with their headings; empty if it is not one fixed area."""
-        source = cache.find(f"{S}cacheSource/{S}worksheetSource")
+        source = only(cache, f"{S}cacheSource", f"{S}worksheetSource")
         if source is None or source.get(f"{R}id") is not None:
             return ""
         name, place, title = source.get("name", ""), source.get("ref", ""), source.get("sheet", "")
@@ -142,7 +155,7 @@ class Pivots:
         """
         area = reference(source)
         if area is None:
-            return {"columns_of": {}, "computed": []}
+            return {}
         title = self._title(area)
         headings, computed = self._headings(area)
         found = {name: headings[name.casefold()] for name in used if name.casefold() in headings}
@@ -169,16 +182,16 @@ class Pivots:
 
     def _place(self, sheet: SheetPart, root: Element, is_wanted: bool) -> dict[str, Any]:
         """The cells that the pivot table fills, by rows, and the first row and column of its numbers."""
-        area, location = _area(root), root.find(f"{S}location")
+        area, location = _area(root), only(root, f"{S}location")
         first = [max(whole(location, name), 0) for name in ("firstDataRow", "firstDataCol")]
         if not is_wanted or area is None or area.sheet or sheet.title not in self._book.sheets:
-            return {"cells": [], "first": first, "large": False}
+            return {"first": first}
         if area.size > min(MOST_SHOWN, self._left):
-            return {"cells": [], "first": first, "large": True}
+            return {"first": first, "large": True}
         self._left -= area.size
         cells = [[self._cell(sheet.title, row, column) for column in range(area.left, area.right + 1)]
                  for row in range(area.top, area.bottom + 1)]  # fmt: skip
-        return {"cells": cells, "first": first, "large": False}
+        return {"cells": cells, "first": first}
 
     def _cell(self, title: str, row: int, column: int) -> dict[str, Any]:
         told = self._describe(title, row, column)
@@ -190,7 +203,7 @@ class Pivots:
 
 def _area(root: Element) -> CellArea | None:
     """The cells of a pivot table."""
-    location = root.find(f"{S}location")
+    location = only(root, f"{S}location")
     return reference(location.get("ref", "")) if location is not None else None
 
 
@@ -198,11 +211,17 @@ def _is_in(area: CellArea, row: int, column: int) -> bool:
     return area.top <= row <= area.bottom and area.left <= column <= area.right
 
 
+def _listed(element: Element, tag: str, inner: str) -> list[Element]:
+    """The elements of a list."""
+    found = only(element, f"{S}{tag}")
+    return found.findall(f"{S}{inner}") if found is not None else []
+
+
 _AXES = {"rows": ("rowFields", "x"), "columns": ("colFields", "x"), "filters": ("pageFields", "fld")}
 
 
 def _axis(root: Element, tag: str, attribute: str) -> list[int]:
-    axis = root.find(f"{S}{tag}")
+    axis = only(root, f"{S}{tag}")
     return [whole(one, attribute, -1) for one in axis][:_MOST_FIELDS] if axis is not None else []
 
 
@@ -224,9 +243,9 @@ class _Definition:
 
     def __init__(self, root: Element, cache: Element, axes: dict[str, list[int]]) -> None:
         self._root, self._cache, self._axes = root, cache, axes
-        self._pivot = root.findall(f"{S}pivotFields/{S}pivotField")
-        self._fields = list(enumerate(cache.findall(f"{S}cacheFields/{S}cacheField")))
-        self._data = root.findall(f"{S}dataFields/{S}dataField")[:_MOST_FIELDS]
+        self._pivot = _listed(root, "pivotFields", "pivotField")
+        self._fields = list(enumerate(_listed(cache, "cacheFields", "cacheField")))
+        self._data = _listed(root, "dataFields", "dataField")[:_MOST_FIELDS]
         self._used = [number for name in ("rows", "columns") for number in axes[name] if 0 <= number < len(self._pivot)]
 
     def rare(self) -> str:
@@ -247,12 +266,12 @@ class _Definition:
 
     def _is_filtered(self) -> bool:
         """Whether an item is hidden or selected, or a filter is set. Fields outside the table filter nothing."""
-        pages = self._root.findall(f"{S}pageFields/{S}pageField")
-        if self._root.find(f"{S}filters/{S}filter") is not None or any(page.get("item") is not None for page in pages):
+        pages = _listed(self._root, "pageFields", "pageField")
+        if _listed(self._root, "filters", "filter") or any(page.get("item") is not None for page in pages):
             return True
         shown = {*self._used, *self._axes["filters"]}
         fields = [field for number, field in enumerate(self._pivot) if number in shown]
-        hidden = any(truth(item, "h") for field in fields for item in field.iterfind(f"{S}items/{S}item"))
+        hidden = any(truth(item, "h") for field in fields for item in _listed(field, "items", "item"))
         return hidden or any(truth(field, "autoShow") for field in fields)
 
     def _shows_other(self) -> bool:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 from xml.etree import ElementTree
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.alternatives import S
 from verikit.artifacts.readers.reach import OpenWorkbook, WrittenFormula
 from verikit.artifacts.readers.references import pieces
-from verikit.artifacts.readers.slides.package import MC, Element, Package, R
+from verikit.artifacts.readers.slides.package import Element, Package, R
 
-S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
 _END = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
 _BESIDE_CELLS = re.compile(rb"drawing|pivotTable")
@@ -24,12 +24,6 @@ _BESIDE_CELLS = re.compile(rb"drawing|pivotTable")
 _CACHES = re.compile(rb"pivotCaches")
 _MOST_AREAS = 100
 """Of one reference."""
-_MICROSOFT = "http://schemas.microsoft.com/office/drawing/"
-_UNDERSTOOD = {
-    f"{_MICROSOFT}{year}".encode()
-    for year in ("2007/8/2/chart", "2010/main", "2012/chart", "2014/main", "2015/06/chart", "2017/03/chart")
-}
-"""Extensions that programs with ordinary charts read."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +127,8 @@ def sheet_parts(package: Package) -> list[SheetPart]:
 def drawing_of(package: Package, sheet: SheetPart) -> str:
     """The part of the drawing that a sheet shows; empty: none."""
     drawings = {name: one.target for name, one in package.relations(sheet.part).items() if one.kind == "drawing"}
-    element = _around_cells(package, sheet.part).find(f"{S}drawing") if drawings else None
-    return drawings.get(element.get(f"{R}id", ""), "") if element is not None else ""
+    found = _around_cells(package, sheet.part).findall(f"{S}drawing") if drawings else []
+    return drawings.get(found[0].get(f"{R}id", ""), "") if len(found) == 1 else ""
 
 
 def _around_cells(package: Package, name: str) -> Element:
@@ -148,35 +142,6 @@ def _around_cells(package: Package, name: str) -> Element:
             pass
     tree = package.tree(name)
     return tree if tree is not None else Element("none")
-
-
-def children(element: Element | None, content: bytes) -> Iterator[Element]:
-    """The children of an element, with alternatives for other programs replaced by what ordinary programs show.
-
-    Args:
-        element: The element; None has no children.
-        content: The bytes of its part, for the namespaces that its prefixes have.
-    """
-    pending = list(element)[::-1] if element is not None else []
-    while pending:
-        child = pending.pop()
-        if child.tag != f"{MC}AlternateContent":
-            yield child
-            continue
-        branches = [one for one in child.iterfind(f"{MC}Choice") if _understood(one.get("Requires", ""), content)]
-        branches += child.findall(f"{MC}Fallback")
-        pending += list(branches[0])[::-1] if branches else []
-
-
-def _understood(prefixes: str, content: bytes) -> bool:
-    return bool(prefixes.split()) and all(_bound(prefix, content) for prefix in prefixes.split()[:20])
-
-
-def _bound(prefix: str, content: bytes) -> bool:
-    """Whether each declaration of a prefix has a namespace of `_UNDERSTOOD`."""
-    name = re.escape(prefix[:100].encode())
-    found = re.findall(rb"xmlns:%b\s*=\s*[\"']([^\"']*)[\"']" % name, content)
-    return bool(found) and set(found) <= _UNDERSTOOD
 
 
 def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.alternatives import tree_of
 from verikit.artifacts.readers.charts import charts
 from verikit.artifacts.readers.hidden import hidden
 from verikit.artifacts.readers.pivots import Pivots
@@ -59,7 +60,7 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
                 reach.follow(sheet, row, column)
     except TooFar as problem:
         reach.problem = str(problem)
-    package = Package(parts, {})
+    package = Package(parts, {}, tree_of)
     drawn = charts(package, readable) if request.get("charts") else []
     tables = Pivots(package, readable, partial(_described, readable), request.get("sources", []))
     pivots = tables.observation(bool(request.get("pivots")))

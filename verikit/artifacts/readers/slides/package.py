@@ -6,7 +6,7 @@ External links are not followed.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -63,9 +63,16 @@ class Package:
     Args:
         parts: Its XML parts by name.
         media: The first bytes of its other parts.
+        parse: Makes a tree of a part.
     """
 
-    def __init__(self, parts: Mapping[str, bytes], media: Mapping[str, bytes]) -> None:
+    def __init__(
+        self,
+        parts: Mapping[str, bytes],
+        media: Mapping[str, bytes],
+        parse: Callable[[bytes], Element] = ElementTree.fromstring,
+    ) -> None:
+        self._parse = parse
         self._parts = {name.lower(): content for name, content in parts.items()}
         self._media = {name.lower(): content for name, content in media.items()}
         self._trees: dict[str, Element] = {}
@@ -89,7 +96,7 @@ class Package:
             for strict, usual in _STRICT.items():
                 content = content.replace(strict, usual)
             try:
-                self._trees[name] = ElementTree.fromstring(content)
+                self._trees[name] = self._parse(content)
             except (ElementTree.ParseError, LookupError, ValueError) as problem:
                 raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
             self._check(self._trees[name])
@@ -129,7 +136,9 @@ class Package:
             for one in tree if tree is not None else ():
                 if one.tag == f"{_RELATIONSHIPS}Relationship":
                     kind = one.get("Type", "").removeprefix(R[1:-1] + "/")
-                    found.setdefault(one.get("Id", ""), Relation(kind, _target(one, folder)))
+                    if one.get("Id", "") in found:
+                        raise container.BadContainer("two relationships of a part have one id")
+                    found[one.get("Id", "")] = Relation(kind, _target(one, folder))
             self._relations[name] = found
         return self._relations[name]
 
