@@ -3,8 +3,8 @@
 import pytest
 
 import verikit
-from tests.artifacts.books import left
-from tests.artifacts.pivots import ROWS, book, cache, table, with_pivot
+from tests.artifacts.books import left, parts_changed
+from tests.artifacts.pivots import OFFICE, ROWS, book, cache, table, with_pivot
 from tests.verifiers.test_xlsx_pivots import (
     CROSS,
     PART,
@@ -18,6 +18,7 @@ from tests.verifiers.test_xlsx_pivots import (
     replaced,
     restyled,
 )
+from verikit.verifiers.xlsx import pivots
 from verikit.verifiers.xlsx.number_formats import disguises
 
 pytest.importorskip("openpyxl")
@@ -49,8 +50,38 @@ def test_formulas_that_are_not_recalculated_have_no_value_only_if_the_agent_was_
     assert given(data, priced(formula), {**WANTED, "rows": ["year"], "columns": ["item"]}).value == 0.0
 
 
-def test_a_formula_that_replaces_a_given_one_is_the_agents():
-    assert given(crossed(STALE, rows=priced("=RAND()")), priced("=50+7")).value == 0.0
+@pytest.mark.parametrize("formula", UNDECIDABLE.values(), ids=UNDECIDABLE)
+def test_a_formula_that_replaces_a_given_one_is_the_agents(formula):
+    assert given(crossed(STALE, rows=priced(formula)), priced("=50+7")).value == 0.0
+
+
+def test_cells_behind_a_given_formula_that_reach_too_far_are_the_agents():
+    own, *others = priced("=F1+0")
+    rows, honest = [[*own, None, "=SUM(Z1:Z70000)+57"], *others], [[*own, None, 57], *others]
+    assert given(crossed(STALE, rows=rows), honest).value == 0.0
+    assert given(crossed(STALE, rows=rows), rows).status == "error"
+
+
+def repeated(data, count):
+    """A workbook whose sheet refers several times to its pivot table."""
+
+    def change(name, content):
+        end = b"</Relationships>"
+        more = [f'<Relationship Id="q{at}" Type="{OFFICE}pivotTable" Target="../pivotTables/pivotTable1.xml"/>'
+                for at in range(count)]  # fmt: skip
+        return content.replace(end, "".join(more).encode() + end) if name.endswith("sheet2.xml.rels") else content
+
+    return parts_changed(data, change)
+
+
+@pytest.mark.parametrize(("shown", "looked_at"), [(CROSS, 1), (STALE, 6)])
+def test_the_source_of_equal_pivot_tables_is_recalculated_once(monkeypatch, shown, looked_at):
+    found, scored = [], []
+    source, score = pivots.PivotSources._records, pivots._Shown.score
+    monkeypatch.setattr(pivots.PivotSources, "_records", lambda *given: found.append(0) or source(*given))
+    monkeypatch.setattr(pivots._Shown, "score", lambda one: scored.append(0) or score(one))
+    assert graded(repeated(crossed(shown), 5)).value == float(shown is CROSS)
+    assert (len(found), len(scored)) == (1, looked_at)
 
 
 def test_the_first_formula_that_is_not_recalculated_is_looked_up():

@@ -6,12 +6,12 @@ Plain Python computes what a pivot table must show, from the recalculated cells 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from itertools import chain, filterfalse, product
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeGuard
 
-from verikit.artifacts.readers.references import letters, reference
+from verikit.artifacts.readers.references import reference
 from verikit.errors import UsageError
 from verikit.types import Score
 from verikit.verifiers.xlsx import number_formats
@@ -22,25 +22,17 @@ from verikit.verifiers.xlsx.pivot_layout import (
     Item,
     Line,
     Prefix,
-    item_of,
     layouts,
     prefixes,
     shows_item,
-    tree_of,
 )
-from verikit.verifiers.xlsx.recalculated import Recalculated, Unfound
-from verikit.verifiers.xlsx.verdicts import YES, best, no, together, undecided
+from verikit.verifiers.xlsx.pivot_sources import Given, Groups, PivotSources, Records, where_of
+from verikit.verifiers.xlsx.verdicts import YES, best, no, together
 
 FUNCTIONS = ("average", "count", "max", "min", "sum")
 _PIVOT = {"sheet", "source", "rows", "columns", "filters", "values"}
 _EXAMPLE = 'pivot=[{"source": "Data!A1:D9", "rows": ["item"], "values": {"price": "sum"}}]'
-_MOST_UNCLEAR = 100
-"""Cells that are looked up in the given workbooks."""
-Given = Callable[[Sequence[str]], Iterable[SeenWorkbook]]
-"""Reads some cells of the workbooks that the agent was given."""
 Places = Sequence[tuple[Prefix, int] | None]
-Groups = Mapping[tuple[Prefix, Prefix], Sequence[Sequence[Found]]]
-"""The values of each field of values, by the items of the rows and of the columns."""
 
 
 def check_pivots(asked: Sequence[Mapping[str, Any]]) -> None:
@@ -108,21 +100,21 @@ def pivots(book: SeenWorkbook, same: Same, asked: Sequence[Mapping[str, Any]], g
         asked: The requested pivot tables.
         given: Reads cells of the workbooks that the agent was given.
     """
-    sources = Recalculated(replace(book, model=book.pivots.model, problem=book.pivots.problem), same)
-    return together([_pivot(sources, book, one, given) for one in asked])
+    sources = PivotSources(book, same, given)
+    return together([_pivot(sources, book, one) for one in asked])
 
 
-def _pivot(sources: Recalculated, book: SeenWorkbook, wanted: Mapping[str, Any], given: Given) -> Score:
+def _pivot(sources: PivotSources, book: SeenWorkbook, wanted: Mapping[str, Any]) -> Score:
     place = wanted.get("sheet", "")
     found = [one for one in book.pivots.tables if not place or one.sheet.casefold() == place.casefold()]
-    scores = [_definition(book, one, wanted) or _Shown(sources, book, one, given).score() for one in found]
+    scores = (_definition(book, one, wanted) or _Shown(sources, one).score() for one in found)
     where = f" on the sheet {place!r:.60}" if place else ""
     return best(scores, f"the workbook has no pivot table{where}")
 
 
 def _definition(book: SeenWorkbook, pivot: SeenPivot, wanted: Mapping[str, Any]) -> Score | None:
     """Why a pivot table is not the requested one; None if it is."""
-    where = _where(pivot)
+    where = where_of(pivot)
     if pivot.hidden:
         return no(f"{where} is not shown: {pivot.hidden}")
     if other := _other_axis(pivot, wanted):
@@ -147,22 +139,16 @@ def _other_axis(pivot: SeenPivot, wanted: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _where(pivot: SeenPivot) -> str:
-    return f"the pivot table on the sheet {pivot.sheet!r:.60}"
-
-
 @dataclass(frozen=True)
 class _Shown:
     """What one pivot table shows, against its source."""
 
-    sources: Recalculated
-    book: SeenWorkbook
+    sources: PivotSources
     pivot: SeenPivot
-    given: Given
 
     def score(self) -> Score:
         """Whether all numbers are those of the source."""
-        where, cells = _where(self.pivot), [cell for row in self.pivot.cells for cell in row]
+        where, cells = where_of(self.pivot), [cell for row in self.pivot.cells for cell in row]
         if all(map(_is_empty, cells)):
             return no(f"{where} is empty: it must be refreshed before the workbook is saved")
         for cell in cells:
@@ -170,68 +156,16 @@ class _Shown:
                 return no(f"{cell.cell} of {where} is a formula")
             if not _is_blank(cell) and (reason := _unseen(cell)):
                 return no(f"{cell.cell} of {where} is not visible: {reason}")
-        records = self._records()
+        records = self.sources.records(self.pivot)
         return records if isinstance(records, Score) else self._compared(records)
 
-    def _records(self) -> list[Mapping[str, Found]] | Score:
-        """The records of the source, with a value for each field."""
-        pivot, where = self.pivot, _where(self.pivot)
-        if pivot.computed:
-            return self._unclear(pivot.computed, "is a formula", _has_formulas)
-        used = (*pivot.rows, *pivot.columns, *(value[0] for value in pivot.values))
-        if missing := next(filterfalse(pivot.columns_of.__contains__, used), None):
-            return no(f"{where} has a field that its source does not have: {missing!r:.80}")
-        keys = {name: self._column(number) for name, number in pivot.columns_of.items()}
-        found = self.sources.found(f"the source of {where}", [*chain(*keys.values())])
-        if isinstance(found, Unfound):
-            return self._undecided(found)
-        if unclear := [key for key, one in found.items() if _is_unclear(one)]:
-            return self._unclear(unclear, "is an error or a truth value", self._has_unclear)
-        records = zip(*keys.values(), strict=True)
-        return [dict(zip(keys, map(found.__getitem__, record), strict=True)) for record in records]
-
-    def _column(self, number: int) -> list[str]:
-        """The cells of a column of the source, without its heading."""
-        area = reference(self.pivot.source)
-        assert area is not None
-        return [f"{area.sheet}!{letters(number)}{row}" for row in range(area.top + 1, area.bottom + 1)]
-
-    def _undecided(self, found: Unfound) -> Score:
-        """The score for formulas of the source that can't be recalculated: not the agent's own ones leave it open."""
-        if found.score.value is not None or not found.keys:
-            return found.score
-        is_so = _has_formulas if self.book.pivots.problem else self._has_unclear
-        return self._unclear(found.keys, f"is not recalculated ({found.score.reason})", is_so)
-
-    def _unclear(self, keys: Sequence[str], told: str, is_so: Callable[[SeenWorkbook, Sequence[SeenCell]], bool]
-                 ) -> Score:  # fmt: skip
-        """The score for cells of the source that programs count differently: undecided if the agent was given one."""
-        names = [self.book.named(key) for key in keys[:_MOST_UNCLEAR]]
-        reason = f"{names[0]:.60}, of the source of {_where(self.pivot)}, {told}"
-        quoted = ["'{}'!{}".format(title.replace("'", "''"), cell)
-                  for title, _, cell in (name.rpartition("!") for name in names)]  # fmt: skip
-        for book in self.given(quoted):
-            if is_so(book, [cell for name in quoted for cell in book.cells.get(name, ())]):
-                return undecided(f"{reason} in the given workbook too")
-        return no(reason)
-
-    def _has_unclear(self, book: SeenWorkbook, cells: Sequence[SeenCell]) -> bool:
-        """Whether cells of a given workbook have errors or truth values, or can't be recalculated."""
-        found = Recalculated(book, self.sources.same).found("the given workbook", [cell.key for cell in cells])
-        return found.score.value is None if isinstance(found, Unfound) else any(map(_is_unclear, found.values()))
-
-    def _compared(self, records: Sequence[Mapping[str, Found]]) -> Score:
+    def _compared(self, records: Records) -> Score:
         """Whether a layout explains the labels, and all numbers under them are right."""
-        pivot = self.pivot
-        keys = [tuple(tuple(item_of(record[name].value) for name in axis) for axis in (pivot.rows, pivot.columns))
-                for record in records]  # fmt: skip
-        groups = self._groups(records, keys)
-        items = {item for key in keys for axis in key for item in axis}
-        if outside := self._outside(items):
+        if outside := self._outside(records.items):
             return outside
-        failed = no(f"{_where(pivot)} shows other items or totals than its source has")
-        for rows, columns in self._readings([key[0] for key in keys], [key[1] for key in keys]):
-            score = self._numbers(rows, columns, groups)
+        failed = no(f"{where_of(self.pivot)} shows other items or totals than its source has")
+        for rows, columns in self._readings(records):
+            score = self._numbers(rows, columns, records.groups)
             if score.value != 0.0:
                 return score
             failed = score
@@ -243,11 +177,11 @@ class _Shown:
         deep = len(pivot.rows)
         fits = max(high, 1) <= top <= high + 1 and min(deep, 1) <= left <= max(deep, 1)
         if not fits or len(pivot.cells) <= top or len(pivot.cells[0]) <= left:
-            return no(f"{_where(pivot)} has its first number in another place than its fields need")
+            return no(f"{where_of(pivot)} has its first number in another place than its fields need")
         captions = [*pivot.cells[: top - high], *(row[:left] for row in pivot.cells[top - high : top])]
         for cell in (cell for row in captions for cell in row):
             if not _is_blank(cell) and (cell.error or shows_item(cell.value, items)):
-                return no(f"{cell.cell} of {_where(pivot)} shows an item or a number above the labels")
+                return no(f"{cell.cell} of {where_of(pivot)} shows an item or a number above the labels")
         return None
 
     def _captions(self) -> list[str]:
@@ -258,20 +192,11 @@ class _Shown:
         """The rows of labels above the numbers."""
         return len(self.pivot.columns) + bool(self._captions())
 
-    def _groups(self, records: Sequence[Mapping[str, Found]], keys: Sequence[tuple[Prefix, ...]]) -> Groups:
-        groups: dict[tuple[Prefix, Prefix], list[list[Found]]] = {}
-        for record, (row, column) in zip(records, keys, strict=True):
-            for high, wide in product(range(len(row) + 1), range(len(column) + 1)):
-                group = groups.setdefault((row[:high], column[:wide]), [[] for _ in self.pivot.values])
-                for values, (name, _, _) in zip(group, self.pivot.values, strict=True):
-                    values.append(record[name])
-        return groups
-
-    def _readings(self, rows: Sequence[Prefix], columns: Sequence[Prefix]) -> Iterator[tuple[Places, Places]]:
+    def _readings(self, records: Records) -> Iterator[tuple[Places, Places]]:
         """Each way to read the labels of the rows together with each way to read those of the columns."""
         pivot, captions = self.pivot, self._captions()
         row_lines, column_lines = self._labels(self._high())
-        row_tree, column_tree = tree_of(rows), tree_of(columns)
+        row_tree, column_tree = records.trees
         (deep, wide), (below, beside) = (len(pivot.rows), len(pivot.columns)), pivot.totals
         of_rows = [prefixes(row_lines, row_tree, deep, layout, (), pivot.total)
                    for layout in layouts(deep, columns=False) if layout.grand or not below]  # fmt: skip
@@ -297,8 +222,8 @@ class _Shown:
                 if row is None or column is None:
                     scores.append(YES if _is_blank(cell) else no(f"{cell.cell} shows a number without an item"))
                     continue
-                values = groups.get((row[0], column[0]), [()] * len(self.pivot.values))[column[1]]
-                scores.append(self._number(cell, values, self.pivot.values[column[1]][1]))
+                field, function, _ = self.pivot.values[column[1]]
+                scores.append(self._number(cell, groups.get((row[0], column[0]), {}).get(field, ()), function))
         return together(scores)
 
     def _is_caption(self, value: Content) -> bool:
@@ -327,14 +252,6 @@ def _has_result(values: Sequence[Found], function: str) -> bool:
 
 def _wrong(cell: SeenCell) -> Score:
     return no(f"{cell.cell} shows {Found(cell.value, cell.error)}, which its source does not give")
-
-
-def _is_unclear(one: Found) -> bool:
-    return bool(one.error) or isinstance(one.value, bool)
-
-
-def _has_formulas(_: SeenWorkbook, cells: Sequence[SeenCell]) -> bool:
-    return any(cell.formula for cell in cells)
 
 
 def _is_empty(cell: SeenCell) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from verikit.types import Score
@@ -22,11 +22,15 @@ def undecided(reason: str) -> Score:
     return Score.error(reason)
 
 
-def best(scores: Sequence[Score], missing: str) -> Score:
-    """The best of several scores: one that passes, or else one that is undecided. `missing` is the reason if none."""
-    passed = next((score for score in scores if score.value == 1.0), None)
-    unclear = next((score for score in scores if score.value is None), None)
-    return passed or unclear or (scores[0] if scores else no(missing))
+def best(scores: Iterable[Score], missing: str) -> Score:
+    """The best of several scores: the first that passes, or else one that is undecided. `missing`: there are none."""
+    failed = unclear = None
+    for score in scores:
+        if score.value == 1.0:
+            return score
+        failed = failed or score
+        unclear = unclear or (score if score.value is None else None)
+    return unclear or failed or no(missing)
 
 
 def matches(found: Found, expected: Any, tolerance: float, decimals: int | None = None) -> bool:

@@ -181,11 +181,13 @@ class Xlsx(WorkspaceVerifier):
         }  # fmt: skip
         return {name: part for name, (asked, part) in offered.items() if asked}
 
-    def _given(self, workspace: Workspace, path: str, cells: Sequence[str]) -> Iterator[SeenWorkbook]:
+    def _given(
+        self, workspace: Workspace, path: str, cells: Sequence[str], model: Sequence[str]
+    ) -> Iterator[SeenWorkbook]:
         """Workbooks that the agent was given, with some cells: the one of this path first."""
         found = workspace.find("**/*.xlsx", "before") if workspace.knows_before else []
         for entry in sorted(found, key=lambda entry: entry.path != path)[:_MOST_GIVEN]:
-            yield self._read_given(workspace.blob(entry, "before"), cells, cells)
+            yield self._read_given(workspace.blob(entry, "before"), cells, model)
 
     def _before(self, workspace: Workspace, path: str) -> SeenWorkbook:
         return self._read_given(workspace.one(path, "before"), self.unchanged)
