@@ -12,7 +12,7 @@ from tests.artifacts.books import left, parts_changed
 from tests.artifacts.sheet_charts import charted
 from tests.verifiers.test_xlsx_charts import CHART, DRAWING, REQUEST, graded
 from tests.verifiers.test_xlsx_charts_in_sight import anchored, corner
-from tests.verifiers.test_xlsx_pivots import PART, WANTED, crossed
+from tests.verifiers.test_xlsx_pivots import CACHE, PART, WANTED, crossed
 from verikit.artifacts.readers import hidden, workbook
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -99,6 +99,36 @@ def test_charts_that_openpyxl_fails_on_are_left_out_wherever_their_sheet_is(fold
     data = replaced(charted(), CHART, ('<barDir val="col" ?/>', '<barDir val="nonsense"/>'))
     data = moved(data, "xl/worksheets/", folder)
     assert graded(data).value == 1.0
+    assert verikit.xlsx(file="*", values={"C2": 50}).score([left(data)])[0].value == 1.0
+
+
+def without_relation(data, old="", new=""):
+    """A file whose sheet does not refer to its pivot table, with text of the cache replaced."""
+
+    def change(name, content):
+        return content.replace(old.encode(), new.encode()) if name == CACHE else content
+
+    return parts_changed(data, lambda name, content: None if "sheet2.xml.rels" in name else change(name, content))
+
+
+def test_a_cache_that_openpyxl_fails_on_is_left_out_though_no_sheet_uses_it():
+    data = without_relation(crossed(), '<n v="2023"/>', '<n v="x"/>')
+    assert verikit.xlsx(file="*", values={"Data!A1": "item"}).score([left(data)])[0].value == 1.0
+    score = verikit.xlsx(file="*", pivot=[WANTED]).score([left(data)])[0]
+    assert (score.value, "no pivot table" in score.reason) == (0.0, True)
+
+
+def test_a_malformed_cache_is_refused_though_no_sheet_uses_it():
+    data = without_relation(crossed(), "<cacheFields", "<<cacheFields")
+    score = verikit.xlsx(file="*", values={"Data!A1": "item"}).score([left(data)])[0]
+    assert (score.value, score.status, "no XML" in score.reason) == (0.0, "ok", True)
+
+
+def test_relationships_with_references_to_characters_are_left_out_too():
+    data = replaced(charted(), CHART, ('<barDir val="col" ?/>', '<barDir val="nonsense"/>'))
+    data = replaced(
+        data, "xl/worksheets/_rels/sheet1.xml.rels", ("relationships/drawing", "relationships/draw&#105;ng")
+    )
     assert verikit.xlsx(file="*", values={"C2": 50}).score([left(data)])[0].value == 1.0
 
 

@@ -19,9 +19,8 @@ from verikit.artifacts.readers.slides.package import Element, Package, R
 
 _CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
 _END = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
-_BESIDE_CELLS = re.compile(rb"drawing|pivotTable")
+_BESIDE_CELLS = ("drawing", "pivotTable")
 """Relationships of sheets that openpyxl need not read."""
-_CACHES = re.compile(rb"pivotCaches")
 _MOST_AREAS = 100
 """Of one reference."""
 
@@ -44,12 +43,12 @@ def cells_only(parts: Mapping[str, bytes], blob: bytes) -> bytes:
     Raises:
         BadContainer: One of these is not XML.
     """
-    related = [name for name in parts if _is_related(name) and _names(parts[name], _BESIDE_CELLS)]
-    if not related:
+    related = {name: _without(parts[name], _beside_cells) for name in filter(_is_related, parts)}
+    caches = {name: _without(content, _is_list_of_caches) for name, content in parts.items()
+              if name == "xl/workbook.xml" or _names_caches(content)}  # fmt: skip
+    changed = {name: content for name, content in {**related, **caches}.items() if content}
+    if not changed:
         return blob
-    changed = {name: _without(parts[name], _beside_cells) for name in related}
-    caches = [name for name in parts if name == "xl/workbook.xml" or _names(parts[name], _CACHES)]
-    changed |= {name: _without(parts[name], lambda child: child.tag == f"{S}pivotCaches") for name in caches}
     _check_left_out(parts)
     return _repacked(parts, blob, changed)
 
@@ -67,25 +66,31 @@ def _is_related(name: str) -> bool:
     return name.lower().endswith(".rels")
 
 
-def _names(content: bytes, words: re.Pattern[bytes]) -> bool:
-    """Whether a part contains some words, in UTF-8 or UTF-16."""
-    return bool(words.search(content.replace(b"\0", b"") if b"\0" in content[:4] else content))
+def _names_caches(content: bytes) -> bool:
+    """Whether a part may list the caches of pivot tables, in UTF-8 or UTF-16. Names of elements have no other form."""
+    return b"pivotCaches" in (content.replace(b"\0", b"") if b"\0" in content[:4] else content)
+
+
+def _is_list_of_caches(child: Element) -> bool:
+    return child.tag.rpartition("}")[2] == "pivotCaches"
 
 
 def _beside_cells(child: Element) -> bool:
-    return bool(_BESIDE_CELLS.fullmatch(child.get("Type", "").rpartition("/")[2].encode()))
+    return child.get("Type", "").rpartition("/")[2] in _BESIDE_CELLS
 
 
 def _without(content: bytes, is_left_out: Callable[[Element], bool]) -> bytes:
-    """A part without some children of its root."""
+    """A part without some children of its root. Empty: it has none of them."""
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as problem:
         raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
-    for child in [*filter(is_left_out, root)]:
+    left_out = [*filter(is_left_out, root)]
+    for child in left_out:
         root.remove(child)
     try:
-        return ElementTree.tostring(root)
+        written = ElementTree.tostring(root)
+        return written if left_out else b""
     except RecursionError:
         raise container.BadContainer(
             "a part of the file has more elements in elements than any program writes"
@@ -97,7 +102,7 @@ def _check_left_out(parts: Mapping[str, bytes]) -> None:
     package = Package(parts, {})
     sources = [name.lower().replace("_rels/", "").removesuffix(".rels") for name in filter(_is_related, parts)]
     related = chain.from_iterable(package.relations(name).values() for name in sources)
-    pending = [one.target for one in related if _BESIDE_CELLS.fullmatch(one.kind.encode())]
+    pending = [one.target for one in related if one.kind in (*_BESIDE_CELLS, "pivotCacheDefinition")]
     seen = set[str]()
     while pending:
         name = pending.pop()
