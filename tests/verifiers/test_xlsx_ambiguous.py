@@ -4,7 +4,7 @@ import pytest
 
 from tests.artifacts.books import parts_changed
 from tests.artifacts.sheet_charts import charted, within
-from tests.verifiers.test_xlsx_charts import CHART, DRAWING, EXCEL, MC, REQUEST, graded
+from tests.verifiers.test_xlsx_charts import CHART, DRAWING, EXCEL, MC, REQUEST, graded, named, over
 from tests.verifiers.test_xlsx_charts_hostile import replaced
 from tests.verifiers.test_xlsx_charts_in_sight import A, anchored, corner
 from tests.verifiers.test_xlsx_pivots import CACHE, PART, crossed
@@ -71,6 +71,30 @@ def test_two_drawings_of_a_sheet_do_not_count():
 def test_a_pivot_table_that_says_something_twice_does_not_count(part, old, new):
     score = graded_pivot(replaced(crossed(), part, (old, new)))
     assert (score.value, "repeats" in score.reason) == (0.0, True)
+
+
+EDGES = ("Sales!$C$2:$C$1048576", "Sales!$C$2:$XFD$4", "(Sales!$C$2:$C$3,Sales!$C$4:$C$1048576)")
+
+
+@pytest.mark.parametrize("text", EDGES)
+def test_ranges_to_the_edge_of_the_sheet_are_no_others(text):
+    score = graded(charted(over(text)))
+    assert (score.value, "edge" in score.reason) == (0.0, True)
+    assert graded(charted(named(text))).value == 0.0
+
+
+@pytest.mark.parametrize("source", ["A1:D1048576", "A1:XFD7"])
+def test_sources_to_the_edge_of_the_sheet_are_no_others(source):
+    assert graded_pivot(crossed(source={"ref": source, "sheet": "Data"})).value == 0.0
+
+
+@pytest.mark.parametrize(("text", "wanted", "value"), [
+    ("Sales!$C$2,Sales!$C$3,Sales!$C$4", "C2:C4", 1.0), ("Sales!$C$2,Sales!$C$4,Sales!$C$3", "C2:C4", 0.0),
+    ("Sales!$B$2:$C$2,Sales!$B$3,Sales!$C$3", "B2:C3", 1.0), ("Sales!$B$2:$B$3,Sales!$C$2:$C$3", "B2:C3", 0.0),
+    ("Sales!$C$2:$C$3,Sales!$C$3:$C$4", "C2:C4", 0.0), ("Sales!$C$2", "C2", 1.0),
+])  # fmt: skip
+def test_areas_that_follow_each_other_are_one_range(text, wanted, value):
+    assert graded(charted(over(text)), {"series": [wanted]}).value == value
 
 
 def test_two_relationships_of_one_name_are_refused():

@@ -13,10 +13,10 @@ from typing import Any
 from verikit.artifacts.readers import container
 from verikit.artifacts.readers.alternatives import Ambiguous, check_alike, only
 from verikit.artifacts.readers.anchors import ChartFrame, frames
-from verikit.artifacts.readers.hidden import column_hidden, row_hidden
+from verikit.artifacts.readers.hidden import has_hidden
 from verikit.artifacts.readers.ink import Inks, palette_of
 from verikit.artifacts.readers.reach import Content, OpenWorkbook
-from verikit.artifacts.readers.references import CellArea, reference
+from verikit.artifacts.readers.references import CellArea, letters, reference
 from verikit.artifacts.readers.sheet_parts import SheetPart, areas, sheet_parts
 from verikit.artifacts.readers.slides.package import C, Element, Package, truth
 
@@ -121,7 +121,8 @@ class _Chart:
         parts = {"values": "yVal" if across else "val", "categories": "xVal" if across else "cat", "name": "tx"}
         told: dict[str, Any] = {"type": kind}
         for name, tag in parts.items():
-            told[name], problem = areas(self._book, self._sheet.title, _formula(only(series, f"{C}{tag}")))
+            found, problem = areas(self._book, self._sheet.title, _formula(only(series, f"{C}{tag}")))
+            told[name] = _joined(found)
             told["problem"] = told.get("problem") or problem
         told["hidden"] = (
             self._inks.missing(plot, series, kind) or self._left_out(told["values"]) or self._beyond(plot, told)
@@ -130,13 +131,10 @@ class _Chart:
 
     def _left_out(self, values: list[str]) -> str:
         """Whether hidden rows or columns take points away."""
-        for sheet, area in self._areas(values) if self._visible_only else ():
-            rows, columns = range(area.top, area.bottom + 1), range(area.left, area.right + 1)
-            if any(row_hidden(sheet, row) for row in rows) or any(column_hidden(sheet, one) for one in columns):
-                return "it leaves out hidden cells"
-        return ""
+        placed = self._placed(values) if self._visible_only else ()
+        return "it leaves out hidden cells" if any(has_hidden(*one) for one in placed) else ""
 
-    def _areas(self, names: list[str]) -> Iterator[tuple[Any, CellArea]]:
+    def _placed(self, names: list[str]) -> Iterator[tuple[Any, CellArea]]:
         """The sheet and the cells of areas of the model."""
         for area in map(reference, names):
             if area is not None:
@@ -145,7 +143,7 @@ class _Chart:
     def _beyond(self, plot: Element, told: dict[str, Any]) -> str:
         """Whether the limits of an axis leave out the whole series. Values of formulas are not looked at."""
         values, across = self._limits(_axes(plot))
-        if sum(area.size for name in ("values", "categories") for _, area in self._areas(told[name])) > _MOST_POINTS:
+        if sum(area.size for name in ("values", "categories") for _, area in self._placed(told[name])) > _MOST_POINTS:
             return ""
         stacked = _value(plot, "grouping") in ("stacked", "percentStacked")
         if not stacked and _is_outside(self._typed(told["values"]), values):
@@ -164,11 +162,11 @@ class _Chart:
         numbers = self._typed(told["categories"])
         if numbers and len(numbers) == len(contents):
             return numbers
-        count = sum(area.size for _, area in self._areas(told["values"]))
+        count = sum(area.size for _, area in self._placed(told["values"]))
         return [float(place) for place in range(1, count + 1)]
 
     def _contents(self, names: list[str]) -> Iterator[Content]:
-        for sheet, area in self._areas(names):
+        for sheet, area in self._placed(names):
             for place in product(range(area.top, area.bottom + 1), range(area.left, area.right + 1)):
                 yield self._book.content(sheet.title, *place)
 
@@ -181,6 +179,30 @@ class _Chart:
         values = [one for one in found if one.tag == f"{C}valAx"]
         across = [one for one in found if one.tag == f"{C}dateAx"] or values[:-1]
         return _range(values[-1:]), _range(across[:1])
+
+
+def _joined(names: list[str]) -> list[str]:
+    """Areas of the model, with those that continue the area before them joined to it. The order of cells stays."""
+    found: list[CellArea] = []
+    for area in filter(None, map(reference, names)):
+        found.append(area)
+        while len(found) > 1 and (both := _together(*found[-2:])):
+            found[-2:] = [both]
+    return [_name(area) for area in found]
+
+
+def _together(one: CellArea, other: CellArea) -> CellArea | None:
+    """Two areas as one, if the cells of the second follow those of the first, row by row."""
+    below = (one.left, one.right, one.bottom + 1) == (other.left, other.right, other.top)
+    beside = one.top == one.bottom == other.top == other.bottom and one.right + 1 == other.left
+    if one.sheet != other.sheet or not (below or beside):
+        return None
+    return CellArea(one.sheet, one.top, one.left, other.bottom, other.right)
+
+
+def _name(area: CellArea) -> str:
+    first = f"{area.sheet}!{letters(area.left)}{area.top}"
+    return first if area.size == 1 else f"{first}:{letters(area.right)}{area.bottom}"
 
 
 def _range(axes: list[Element]) -> _Limits:

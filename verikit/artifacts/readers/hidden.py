@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import Any
 
 from verikit.artifacts.readers.reach import OpenWorkbook
-from verikit.artifacts.readers.references import MOST_COLUMNS, column_number
+from verikit.artifacts.readers.references import MOST_COLUMNS, CellArea, column_number
 
 
 def hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
@@ -28,6 +29,25 @@ def row_hidden(sheet: Any, row: int) -> bool:
     if row not in rows:
         return bool(sheet.sheet_format.zeroHeight)
     return bool(rows[row].hidden) or (rows[row].height is not None and rows[row].height < 2)
+
+
+def has_hidden(sheet: Any, area: CellArea) -> bool:
+    """Whether some row or column of an area is hidden."""
+    if _HIDDEN in _columns(sheet)[area.left : area.right + 1]:
+        return True
+    hidden, shown = _rows(sheet)
+    if sheet.sheet_format.zeroHeight:
+        return bisect_right(shown, area.bottom) - bisect_left(shown, area.top) <= area.bottom - area.top
+    return bisect_right(hidden, area.bottom) > bisect_left(hidden, area.top)
+
+
+@lru_cache(maxsize=64)
+def _rows(sheet: Any) -> tuple[list[int], list[int]]:
+    """The declared rows that are hidden, and those that are not."""
+    found: tuple[list[int], list[int]] = [], []
+    for row in sorted(sheet.row_dimensions):
+        found[not row_hidden(sheet, row)].append(row)
+    return found
 
 
 def column_hidden(sheet: Any, column: int) -> bool:

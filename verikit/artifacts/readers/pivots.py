@@ -53,6 +53,7 @@ class Pivots:
         self._reach = Reach(book)
         self._wanted = {(self._area(source), _folded(fields)) for source, fields in wanted}
         self._left = MOST_SHOWN * len(wanted)
+        self._followed: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
 
     def observation(self, asked: bool) -> dict[str, Any]:
         """All pivot tables of all sheets, and the model of their sources. Nothing if they are not asked for.
@@ -108,7 +109,7 @@ class Pivots:
         used = [*told["rows"], *told["columns"], *(name for name, _, _ in told["values"])]
         is_wanted = (told["source"], _folded(used)) in self._wanted
         return {"hidden": self._hidden(sheet, root), **told,
-                **(self._columns(told["source"], used) if is_wanted else {}),
+                **(self._columns(told["source"], (*used,)) if is_wanted else {}),
                 **self._place(sheet, root, is_wanted)}  # fmt: skip
 
     def _hidden(self, sheet: SheetPart, root: Element) -> str:
@@ -148,7 +149,13 @@ class Pivots:
         found, _ = areas(self._book, sheet.title, (quoted + (name or place))[:8192])
         return found[0] if len(found) == 1 else ""
 
-    def _columns(self, source: str, used: Sequence[str]) -> dict[str, Any]:
+    def _columns(self, source: str, used: tuple[str, ...]) -> dict[str, Any]:
+        """The columns of the used fields of a source, which is read once."""
+        if (source, used) not in self._followed:
+            self._followed[source, used] = self._read_columns(source, used)
+        return self._followed[source, used]
+
+    def _read_columns(self, source: str, used: tuple[str, ...]) -> dict[str, Any]:
         """The columns of the used fields, by their headings, and the headings that are formulas.
 
         The cells of these columns go into the model.

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from verikit.artifacts.readers import container
 from verikit.artifacts.readers.alternatives import S
 from verikit.artifacts.readers.reach import OpenWorkbook, WrittenFormula
-from verikit.artifacts.readers.references import pieces
+from verikit.artifacts.readers.references import CellArea, pieces
 from verikit.artifacts.readers.slides.package import Element, Package, R
 
 _CELLS = re.compile(rb"<(?:\w+:)?sheetData[\s/>]")
@@ -163,14 +163,25 @@ def areas(book: OpenWorkbook, title: str, text: str) -> tuple[list[str], str]:
     sheet = _sheet_of(book, title, text)
     if sheet is None or not text:
         return [], ""
-    formula = WrittenFormula(book, (sheet, 1, 1), "")
+    formula = _Reference(book, (sheet, 1, 1), "")
     written = formula.written("=" + text)
     if formula.problem:
         return [], formula.problem
     found = [book.named(area) for area in formula.areas]
+    if formula.open_ended:
+        return [], "a range to the edge of its sheet"
     plain = re.sub(r"[()]", "", written.removeprefix("=")).strip()
     is_list = re.sub(r"\s*,\s*", ",", plain) == ",".join(found)  # a space between two areas is an operator
     return (found, "") if is_list and len(found) <= _MOST_AREAS and not formula.fault else ([], "")
+
+
+class _Reference(WrittenFormula):
+    open_ended = False
+    """Whether it names whole columns or rows, of which formulas read the used part."""
+
+    def _area(self, area: CellArea, text: str) -> str:
+        self.open_ended = self.open_ended or area.open_ended
+        return super()._area(area, text)
 
 
 def _sheet_of(book: OpenWorkbook, title: str, text: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from verikit.artifacts.readers.references import reference
 from verikit.errors import UsageError
 from verikit.types import Score
-from verikit.verifiers.xlsx.observed import SeenChart, SeenSeries, SeenWorkbook, keys_of
+from verikit.verifiers.xlsx.observed import SeenChart, SeenSeries, SeenWorkbook
 from verikit.verifiers.xlsx.verdicts import YES, best, no, together
 
 ChartType = Literal[
@@ -137,10 +137,5 @@ def _fits(book: SeenWorkbook, series: SeenSeries, wanted: Mapping[str, Any]) -> 
 
 
 def _same(book: SeenWorkbook, drawn: Sequence[str], wanted: str) -> bool:
-    """Whether areas have the cells of a reference, in its order."""
-    key = book.key_of(wanted)
-    asked = reference(key)
-    sizes = [area.size for area in map(reference, drawn) if area is not None]
-    if asked is None or len(sizes) != len(drawn) or sum(sizes) != asked.size:
-        return False
-    return [cell for area in drawn for cell in keys_of(area)] == keys_of(key)
+    """Whether a series has the cells of a reference, in its order. The reader joins areas that follow each other."""
+    return [*drawn] == [book.key_of(wanted)]
