@@ -133,7 +133,8 @@ SHOWN = {
 DISGUISED = {
     "millions": of_numbers("0,,"), "thousands": of_numbers("#,##0,.0"), "with a sign": of_numbers("-0"),
     "with a sign in quotes": of_numbers('"-"0'), "in brackets": of_numbers("(0)"), "years as dates": of_years("yyyy"),
-    "very narrow": narrow(0.5),
+    "very narrow": narrow(0.5), "in white": of_numbers("[White]0"), "a point of its own": of_numbers("0\\.00"),
+    "a comma of its own": of_numbers('0","000'),
 }  # fmt: skip
 
 
@@ -185,6 +186,14 @@ def test_a_zero_for_missing_values_counts_if_it_is_declared():
     values, wanted = [("price", "average", "Average")], {**WANTED, "values": {"price": "average"}}
     assert graded(crossed(shown, rows=rows, values=values, missingCaption="0"), wanted).value == 1.0
     assert graded(crossed(shown, rows=rows, values=values), wanted).value == 0.0
+
+
+def test_a_result_of_zero_counts_though_missing_values_show_0():
+    rows = [["item", "n"], ["a", 5], ["a", -5], ["b", 3]]
+    shown = [["Row Labels", "Sum"], ["a", 0], ["b", 3], ["Grand Total", 3]]
+    definition = table(rows, "A3:B6", ["item"], [], [("n", "sum", "Sum")], missingCaption="0")
+    data = with_pivot(book(rows, shown), definition, cache(rows, {"ref": "A1:B4", "sheet": "Data"}))
+    assert graded(data, {"source": "Data!A1:B4", "rows": ["item"], "values": {"n": "sum"}}).value == 1.0
 
 
 def test_own_words_are_no_numbers_and_no_items():

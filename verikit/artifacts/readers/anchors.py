@@ -88,8 +88,9 @@ def _graphic_frames(anchor: Element, lost: str) -> Iterator[tuple[Element, str]]
                 pending.append((element, why, _Group(*_box(transform, "chOff", "chExt"), shares)))
             elif element.tag == f"{XDR}graphicFrame":
                 why = hidden or _too_small(_shares(only(element, f"{XDR}xfrm"), group))
-                chart = only(element, f"{A}graphic", f"{A}graphicData", f"{C}chart")
-                if chart is not None:
+                data = only(element, f"{A}graphic", f"{A}graphicData")
+                chart = only(data, f"{C}chart")
+                if data is not None and chart is not None and data.get("uri") == C[1:-1]:
                     yield chart, why or _unseen(element, "nvGraphicFramePr")
 
 
@@ -171,8 +172,13 @@ def _width(sheet: Any, column: int) -> int:
         return 0
     for dimension in sheet.column_dimensions.values():
         if (dimension.min or 0) <= column <= (dimension.max or 0) and _is_size(dimension.width):
-            return int((min(dimension.width, 255) * 7 + 5) * 9525)
-    return _COLUMN
+            return _in_emu(dimension.width)
+    usual = sheet.sheet_format.defaultColWidth
+    return _in_emu(usual) if _is_size(usual) else _COLUMN
+
+
+def _in_emu(width: float) -> int:
+    return int((min(width, 255) * 7 + 5) * 9525)
 
 
 def _height(sheet: Any, row: int) -> int:

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from verikit.artifacts.readers import container
-from verikit.artifacts.readers.alternatives import Ambiguous, check_alike, only
+from verikit.artifacts.readers.alternatives import Ambiguous, S, check_alike, only
 from verikit.artifacts.readers.anchors import ChartFrame, frames
 from verikit.artifacts.readers.hidden import has_hidden
 from verikit.artifacts.readers.ink import Inks, palette_of
@@ -31,6 +31,7 @@ _TYPES = {
 """Types by their elements. Bars are columns or bars."""
 _SOURCES = [f"{C}{name}" for name in ("numRef", "strRef", "multiLvlStrRef", "numLit", "strLit", "v", "rich")]
 """Forms of the data of a series, of which it has one."""
+_FILTERED = "{http://schemas.microsoft.com/office/drawing/2012/chart}categoryFilterException"
 _SCALES = {f"{C}valAx", f"{C}dateAx"}
 _ACROSS = ("scatter", "bubble")
 """Types whose series have x values of their own."""
@@ -50,7 +51,9 @@ def charts(package: Package, book: OpenWorkbook) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     series = 0
-    for sheet in sheet_parts(package):
+    main = package.tree(package.related("", "officeDocument"))
+    shown = main is None or all(one.get("showObjects") != "none" for one in main.iterfind(f"{S}workbookPr"))
+    for sheet in sheet_parts(package) if shown else ():
         for frame in frames(package, sheet, book):
             root = package.tree(frame.part)
             if root is None:
@@ -87,6 +90,8 @@ class _Chart:
             return "its sheet is hidden"
         if self._root.find(f"{C}externalData") is not None:
             return "its data are in another file"
+        if self._root.find(f"{C}pivotSource") is not None:
+            return "its data are those of a pivot table"
         squeezed = any(_is_squeezed(one) for one in self._plots if one.tag == f"{C}layout")
         return self._frame.hidden or ("its plot area has almost no size" if squeezed else "")
 
@@ -124,6 +129,9 @@ class _Chart:
             found, problem = areas(self._book, self._sheet.title, _formula(only(series, f"{C}{tag}")))
             told[name] = _joined(found)
             told["problem"] = told.get("problem") or problem
+        if next(series.iter(_FILTERED), None) is not None:
+            told["problem"] = "it leaves out categories"
+            told["values"] = []
         told["hidden"] = (
             self._inks.missing(plot, series, kind) or self._left_out(told["values"]) or self._beyond(plot, told)
         )

@@ -56,6 +56,8 @@ def column_hidden(sheet: Any, column: int) -> bool:
 
 
 _SEEN, _HIDDEN = 1, 2
+_NARROW = 0.3
+"""In characters. A column of less width shows nothing."""
 
 
 @lru_cache(maxsize=64)
@@ -65,9 +67,10 @@ def _columns(sheet: Any) -> bytearray:
     for name, dimension in sheet.column_dimensions.items():
         low = max(dimension.min or column_number(name), 0)
         high = dimension.max or low
-        hidden = dimension.hidden or (dimension.customWidth and dimension.width < 0.3)
+        hidden = dimension.hidden or dimension.width < _NARROW
         found[low : high + 1] = found[low : high + 1].replace(b"\0", bytes([_HIDDEN if hidden else _SEEN]))
-    return found
+    usual = sheet.sheet_format.defaultColWidth
+    return found.replace(b"\0", bytes([_HIDDEN if usual is not None and usual < _NARROW else _SEEN]))
 
 
 def too_narrow(sheet: Any, column: int, number: float) -> bool:

@@ -61,6 +61,9 @@ class Inks:
         if kind == "stock" and self._has_lines_between(plot):
             return ""
         marker = only(series, f"{C}marker")
+        style = only(plot, f"{C}radarStyle")
+        if style is not None and style.get("val") == "filled":
+            kind = "area"
         if self._is_bare(series, kind, marker, usual=self._has_usual_ink(series)):
             shown = "neither line nor markers" if kind in _LINES else "neither colour nor outline"
             return f"a series has {shown}"

@@ -74,6 +74,10 @@ _SMALL_DATE = 5000
 def disguises(number: float, code: str) -> str:
     """Why a format shows a number of another size or sign, or a plain number as a date. Empty if it does not."""
     part, written = section_of(number, code)
+    if any(token.lower() in _WHITE for token in part):
+        return "the number format is white"
+    if _has_own_mark(part):
+        return "the number format prints a separator of its own"
     if is_date(number, code):
         return "the number format shows a date" if 1 <= number < _SMALL_DATE and number == int(number) else ""
     if _is_scaled(part):
@@ -82,6 +86,16 @@ def disguises(number: float, code: str) -> str:
     if number < 0 <= written and not signed and not _has_colour(part):
         return "the number format leaves out the sign"
     return "the number format adds a sign" if number > 0 and signed else ""
+
+
+_WHITE = ("[white]", "[color2]", "[color 2]")
+
+
+def _has_own_mark(part: list[str]) -> bool:
+    """Whether a point or comma between digits is no separator of the number."""
+    places = _places(part)
+    between = part[places[0] : places[-1]] if places else []
+    return any(token[0] in '"\\' and not {".", ","}.isdisjoint(token) for token in between)
 
 
 def _has_colour(part: list[str]) -> bool:

@@ -235,8 +235,10 @@ class _Shown:
 
     def _number(self, cell: SeenCell, values: Sequence[Found], function: str) -> Score:
         """Whether a cell shows the function of some values."""
-        if _is_blank(cell) or self._is_caption(cell.value):
-            return no(f"{cell.cell} of a pivot table shows no number") if _has_result(values, function) else YES
+        if _is_blank(cell) and _has_result(values, function):
+            return no(f"{cell.cell} of a pivot table shows no number")
+        if not _has_result(values, function) and (_is_blank(cell) or self._is_caption(cell.value)):
+            return YES
         if not values and function not in ("sum", "count"):
             return _wrong(cell)
         right = self.sources.same(Found(cell.value, cell.error), _result(values, function))
