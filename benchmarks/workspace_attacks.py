@@ -1,4 +1,4 @@
-"""53 of 55 attacks on graders of files: `python benchmarks/workspace_attacks.py [PEERS]` prints a table of them.
+"""55 attacks on graders of files: `python benchmarks/workspace_attacks.py [PEERS]` prints a table of them.
 
 Each attack has a forged workspace and an honest one. verikit scores both, and so do the peers if they have a function
 for this kind of file (`workspace_peers.py` describes PEERS). The workspaces are those of the tests in

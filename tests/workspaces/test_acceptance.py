@@ -27,8 +27,7 @@ ROWS = {
         "workspaces/test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",)),
     4: Row("55 attacks: forged never above 0, control always 1.0", (
         "workspaces/test_attacks:test_a_forged_workspace_is_never_paid_and_its_honest_twin_always",
-        "workspaces/test_attacks:test_attacks_have_their_numbers", "benchmarks/workspace_attacks.py"),
-        "35 and 36, pivot tables and charts: xlsx has no check of them"),
+        "workspaces/test_attacks:test_attacks_have_their_numbers", "benchmarks/workspace_attacks.py")),
     5: Row("each row of the table of blame", (
         "workspaces/test_workspace:test_missing_is_the_agents_where_declared_and_nobodys_where_nothing_declares_it",
         "workspaces/test_workspace:test_over_a_limit_of_the_task_is_the_agents_over_ours_nobodys",
@@ -86,8 +85,12 @@ ROWS = {
         "verifiers/test_number_formats:test_a_cell_shows_the_text_of_its_format_in_two_locales",
         "verifiers/test_xlsx:test_a_cell_shows_its_text_by_locale")),
     21: Row("charts, names, pivots from Excel, LibreOffice, openpyxl files", (
-        "verifiers/test_xlsx:test_an_honest_workbook_is_right_however_it_computes",),
-        "charts and pivot tables, which have no check; files that Excel saved"),
+        "verifiers/test_xlsx:test_an_honest_workbook_is_right_however_it_computes",
+        "verifiers/test_xlsx_charts:test_a_chart_of_the_ranges_counts_in_any_style",
+        "verifiers/test_xlsx_charts:test_charts_that_libreoffice_saved_again_count",
+        "verifiers/test_xlsx_pivots:test_a_fresh_pivot_table_counts_in_each_layout",
+        "verifiers/test_xlsx_pivots:test_libreoffice_refreshes_a_stale_pivot_table_when_it_saves"),
+        "files that Excel saved: its forms are written by hand"),
     22: Row("docx: runs, styles, revisions, hidden; resaved by LibreOffice still 1.0", (
         "verifiers/test_docx:test_a_text_in_sight_counts",
         "verifiers/test_docx:test_a_text_out_of_sight_does_not_count",

@@ -30,8 +30,4 @@ def test_a_forged_workspace_is_never_paid_and_its_honest_twin_always(attack, tmp
 
 
 def test_attacks_have_their_numbers():
-    assert {attack.number for attack in ATTACKS} == set(range(1, 56)) - UNCHECKED
-
-
-UNCHECKED = {35, 36}
-"""Pivot tables and charts of workbooks."""
+    assert {attack.number for attack in ATTACKS} == set(range(1, 56))

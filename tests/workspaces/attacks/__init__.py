@@ -1,4 +1,4 @@
-"""53 of 55 attacks on graders of files, by number: `ATTACKS`. Tests and a benchmark run them."""
+"""55 attacks on graders of files, by number: `ATTACKS`. Tests and a benchmark run them."""
 
 from tests.workspaces.attacks.acting import ACTING
 from tests.workspaces.attacks.case import Attack, Left

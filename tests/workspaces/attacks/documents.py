@@ -1,4 +1,4 @@
-"""Attacks by workbooks, documents, slides, PDFs and pictures: 14, 21 to 39 and 45."""
+"""Attacks by workbooks, charts, documents, slides, PDFs and pictures: 14, 21 to 39 and 45."""
 
 from __future__ import annotations
 
@@ -280,6 +280,22 @@ def polyglot(tail: bytes) -> Left:
     return picture("chart.png", data + tail, format="png")
 
 
+def pivoted(name: str) -> Left:
+    """A workbook of the tests with a pivot table."""
+    from tests.verifiers import test_xlsx_pivots as tested
+
+    data, wanted = {**tested.HONEST, **tested.REFUSED}[name]()
+    return Left(verikit.xlsx(pivot=[wanted]), {"sales.xlsx": data})
+
+
+def plotted(name: str) -> Left:
+    """A workbook of the tests with a chart, or a picture of one."""
+    from tests.verifiers import test_xlsx_charts as tested
+
+    makers = {**tested.HONEST, **tested.REFUSED, "a picture": lambda: tested.charted(tested.a_picture)}
+    return Left(verikit.xlsx(chart=[tested.WANTED]), {"sales.xlsx": makers[name]()})
+
+
 def archive() -> bytes:
     """A zip with a verdict."""
     out = io.BytesIO()
@@ -324,6 +340,14 @@ DOCUMENTS = [
            lambda: said("an entity"), seconds=1),
     Attack(34, "declares all cells as used", lambda: book({"D6": 17}, declared, **VALUES),
            lambda: formula("=SUM(B:B)+406", values={"D6": 422}), seconds=2),
+    Attack(35, "leaves a pivot table that was not refreshed", lambda: pivoted("the source changed"),
+           lambda: pivoted("rows and columns"), needs="openpyxl", seconds=1),
+    Attack(35, "types numbers into a pivot table", lambda: pivoted("a stale number"), lambda: pivoted("compact"),
+           needs="openpyxl", seconds=1),
+    Attack(36, "draws a chart over other ranges", lambda: plotted("other rows"), lambda: plotted("other style"),
+           needs="openpyxl", seconds=1),
+    Attack(36, "leaves a picture of a chart", lambda: plotted("a picture"), lambda: plotted("openpyxl"),
+           needs="openpyxl", seconds=1),
     Attack(37, "embeds a font with other glyphs", partial(lying_font, lies=True), partial(lying_font, lies=False)),
     Attack(38, "writes invisible text in a PDF", lambda: printed("render mode 3"), lambda: printed("white on dark")),
     Attack(38, "covers text in a PDF", lambda: printed("covered"), lambda: printed("over a picture")),

@@ -43,7 +43,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["kind"] in _MAIN:
             for content in parts(blobs[0], request["kind"]).values():
-                _well_formed(content)
+                well_formed(content)
         else:
             signed(blobs[0], request["kind"])
     except BadContainer as problem:
@@ -96,6 +96,18 @@ def media(blob: bytes) -> dict[str, bytes]:
     return found
 
 
+def unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part of any name. `parts` must have accepted the file.
+
+    Raises:
+        BadContainer: It can't be unpacked.
+    """
+    try:
+        return archive.read(name)
+    except (*_BROKEN, RuntimeError) as problem:
+        raise BadContainer(f"a part of the file can't be read: {problem}") from None
+
+
 def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
     if not blob.startswith(b"PK\3\4"):
         raise BadContainer(f"the file does not begin as a {kind} file does")
@@ -142,7 +154,12 @@ def _is_xml(name: str) -> bool:
     return name.lower().endswith((".xml", ".rels", ".vml"))
 
 
-def _well_formed(content: bytes) -> None:
+def well_formed(content: bytes) -> None:
+    """Look for errors in an XML part.
+
+    Raises:
+        BadContainer: It is not XML.
+    """
     parser = expat.ParserCreate()
     try:
         parser.Parse(content, True)

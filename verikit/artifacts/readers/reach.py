@@ -203,7 +203,7 @@ class Reach:
                 pending += self._take(key, where, content)
 
     def _take(self, key: str, where: tuple[str, int, int], content: Content) -> list[tuple[str, int, int]]:
-        one = _Formula(self._book, where, content.problem)
+        one = WrittenFormula(self._book, where, content.problem)
         self._formulas[key] = one.written(content.formula)
         self._functions[key] = sorted(one.functions)
         for told, problem in ((self._problems, one.problem), (self._faults, one.fault)):
@@ -221,7 +221,7 @@ class Reach:
         return cells
 
 
-class _Formula:
+class WrittenFormula:
     """One formula, written out."""
 
     def __init__(self, book: OpenWorkbook, where: tuple[str, int, int], problem: str) -> None:

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import io
+import json
+from functools import partial
 from typing import Any
 
 from verikit.artifacts.readers import container
+from verikit.artifacts.readers.alternatives import tree_of
+from verikit.artifacts.readers.charts import charts
+from verikit.artifacts.readers.hidden import hidden
+from verikit.artifacts.readers.pivots import Pivots
 from verikit.artifacts.readers.reach import OpenWorkbook, Reach, TooFar
-from verikit.artifacts.readers.references import CellArea, column_number, letters, reference
+from verikit.artifacts.readers.references import CellArea, letters, reference
+from verikit.artifacts.readers.sheet_parts import cells_only
+from verikit.artifacts.readers.slides.package import Package
 
 MOST_CELLS = 3_000_000
 """Of a workbook; more would take gigabytes to read."""
 MOST_ASKED = 20_000
+MOST_TEXT = 1 << 20
+"""Characters of a name in a chart or pivot table."""
+_MOST_TEXTS = 12 << 20
+"""Characters of JSON of charts, pivot tables and the cells of their sources, half of what an observation holds."""
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one workbook.
 
     `cells`: references whose cells are described. `model`: the references whose formulas are followed to their inputs.
+    `charts`, `pivots`: whether these are described too. `sources`: the sources and fields of requested pivot tables.
     """
     try:
         parts = container.parts(blobs[0], "xlsx")
@@ -26,13 +39,16 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     count = sum(content.count(b"<c ") + content.count(b":c ") for name, content in parts.items() if "sheet" in name)
     if count > MOST_CELLS:
         return {"refused": f"about {count} cells, at most {MOST_CELLS} are read"}
-    return _observed(blobs[0], parts, request)
+    try:
+        return _observed(blobs[0], parts, request)
+    except container.BadContainer as problem:
+        return {"refused": str(problem)}
 
 
 def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> dict[str, Any]:
     from openpyxl import load_workbook
 
-    book = load_workbook(io.BytesIO(blob), data_only=False, keep_links=False)
+    book = load_workbook(io.BytesIO(cells_only(parts, blob)), data_only=False, keep_links=False)
     titles = book.sheetnames
     sheets = [book[title] for title in titles]
     readable = OpenWorkbook(book, [sheet for sheet in sheets if hasattr(sheet, "_cells")])
@@ -44,6 +60,11 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
                 reach.follow(sheet, row, column)
     except TooFar as problem:
         reach.problem = str(problem)
+    package = Package(parts, {}, tree_of)
+    drawn = charts(package, readable) if request.get("charts") else []
+    tables = Pivots(package, readable, partial(_described, readable), request.get("sources", []))
+    pivots = tables.observation(bool(request.get("pivots")))
+    _check_texts([drawn, pivots])
     return {
         "sheets": [{"title": sheet.title, "state": str(sheet.sheet_state), "key": readable.sheet_key(sheet.title)}
                    for sheet in sheets],
@@ -51,7 +72,27 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
         "macros": any("vbaProject" in name for name in _names(blob)),
         "links": sorted(name for name in parts if name.startswith("xl/externalLinks/") and name.endswith(".xml")),
         "cells": cells, "missing": missing, "model": reach.model(), "problem": reach.problem,
+        "charts": drawn, "pivots": pivots,
     }  # fmt: skip
+
+
+def _check_texts(told: Any) -> None:
+    """Refuse texts that no observation has room for."""
+    pending, count = [told], 0
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending += [*one, *one.values()]
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, str) and len(one) > MOST_TEXT:
+            raise container.BadContainer(_LONG)
+        count += 2 if isinstance(one, dict | list) else len(json.dumps(one)) + 2
+        if count > _MOST_TEXTS:
+            raise container.BadContainer(_LONG)
+
+
+_LONG = "the names in its charts and pivot tables are longer than are read"
 
 
 def _names(blob: bytes) -> list[str]:
@@ -95,73 +136,6 @@ def _described(book: OpenWorkbook, title: str, row: int, column: int) -> dict[st
         "key": book.key(title, row, column),
         "formula": content.formula, "value": content.value, "error": content.error,
         "format": str(cell.number_format) if cell is not None else "General",
-        "hidden": _hidden(book, title, row, column, cell),
+        "hidden": hidden(book, title, row, column, cell),
         "epoch_1904": book.epoch.year == 1904,
     }  # fmt: skip
-
-
-def _hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
-    """Why the cell can't be seen; empty if it can be."""
-    sheet = book.sheets[title]
-    if sheet.sheet_state != "visible":
-        return f"the sheet is {sheet.sheet_state}"
-    rows = sheet.row_dimensions
-    if row in rows and (rows[row].hidden or (rows[row].height is not None and rows[row].height < 2)):
-        return "the row is hidden"
-    if _column_hidden(sheet, column):
-        return "the column is hidden"
-    if sheet.sheet_format.zeroHeight and row not in rows:
-        return "the row is hidden"
-    return "" if cell is None else _faint(cell)
-
-
-def _column_hidden(sheet: Any, column: int) -> bool:
-    for name, dimension in sheet.column_dimensions.items():
-        low = dimension.min or column_number(name)
-        high = dimension.max or low
-        if low <= column <= high:
-            return bool(dimension.hidden) or (dimension.customWidth and dimension.width < 0.3)
-    return False
-
-
-def _faint(cell: Any) -> str:
-    """Why the characters of a cell are invisible on its background; empty if they are visible."""
-    font, fill = cell.font, cell.fill
-    if font is not None and font.sz is not None and font.sz < 4:
-        return f"the font has {font.sz:g} points"
-    ground = _rgb(fill.fgColor, (255, 255, 255)) if fill is not None and fill.patternType == "solid" else (255,) * 3
-    ink = _rgb(font.color, (0, 0, 0)) if font is not None and font.color is not None else (0, 0, 0)
-    if ink is None or ground is None:
-        return ""
-    far = max(abs(one - other) for one, other in zip(ink, ground, strict=True))
-    return "the characters have the colour of the ground" if far < 40 else ""
-
-
-_THEME = ((255, 255, 255), (0, 0, 0), (238, 236, 225), (31, 73, 125), (79, 129, 189), (192, 80, 77), (155, 187, 89),
-          (128, 100, 162), (75, 172, 198), (247, 150, 70))  # fmt: skip
-
-
-def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Red, green and blue; None if unknown."""
-    if colour is None:
-        return default
-    if colour.type == "rgb" and isinstance(colour.rgb, str) and len(colour.rgb) in (6, 8):
-        digits = colour.rgb[-6:]
-        return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
-    if colour.type == "theme" and 0 <= colour.theme < len(_THEME):
-        tint = colour.tint or 0.0
-        return tuple(
-            int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme]
-        )
-    if colour.type == "indexed":
-        return _indexed(colour.indexed, default)
-    return default
-
-
-def _indexed(index: int, default: tuple[int, ...]) -> tuple[int, ...]:
-    from openpyxl.styles.colors import COLOR_INDEX
-
-    if index in (64, 65) or not 0 <= index < len(COLOR_INDEX):
-        return default
-    digits = COLOR_INDEX[index][-6:]
-    return tuple(int(digits[at : at + 2], 16) for at in (0, 2, 4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,44 +13,15 @@ from verikit.types import Score
 from verikit.verifiers.xlsx import engines, mutations, number_formats
 from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.mutations import areas_of
-from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
+from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook
+from verikit.verifiers.xlsx.recalculated import Recalculated
+from verikit.verifiers.xlsx.verdicts import YES, alike, matches, no, together, undecided
 
-YES = Score(1.0)
 Inputs = Mapping[str, Found]
 Expected = Callable[[Sequence[Inputs]], Sequence[Found | None]]
 """Computes the values of a row's formula for some inputs."""
 _OF_FORMULAS = {"ISFORMULA", "FORMULATEXT"}
 """Functions that tell a formula from its value."""
-
-
-def no(reason: str) -> Score:
-    """A check that fails."""
-    return Score(0.0, reason=reason)
-
-
-def undecided(reason: str) -> Score:
-    """A check that can't be decided, for a reason other than the agent."""
-    return Score.error(reason)
-
-
-def matches(found: Found, expected: Any, tolerance: float, decimals: int | None = None) -> bool:
-    """Whether a value is the expected one: of its type, numbers within the tolerance or equal after rounding."""
-    if found.unknown:
-        return False
-    if found.error:
-        return bool(expected == found.error)
-    value = found.value
-    if isinstance(expected, bool) or isinstance(value, bool):
-        return value is expected
-    if isinstance(expected, int | float) and isinstance(value, float):
-        rounded = decimals is not None and math.isfinite(value) and round(value, decimals) == round(expected, decimals)
-        return rounded or math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
-    return bool(value == expected or (expected is None and value == ""))
-
-
-def alike(tolerance: float, a: Found, b: Found) -> bool:
-    """Whether two values are the same."""
-    return a.error == b.error if a.error or b.error else matches(a, b.value, tolerance)
 
 
 def expected_of(expected: Any, cell: SeenCell) -> Any:
@@ -83,19 +53,20 @@ class Checks:
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
         self._same: engines.Same = partial(alike, tolerance)
         self._decimals = decimals
+        self._model = Recalculated(book, self._same)
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
         """Whether cells have their values, recalculated, with some inputs changed or unchanged."""
         cells = {name: self._book.one(name) for name in expected}
         formulas = [cell.key for cell in cells.values() if cell.formula]
-        runs = self._calculated(formulas, [case or {}]) if formulas else None
+        runs = self._model.runs(formulas, [case or {}]) if formulas else None
         scores = []
         for name, cell in cells.items():
             wanted = expected_of(expected[name], cell)
             right = partial(matches, expected=wanted, tolerance=self._tolerance, decimals=self._decimals)
             if not cell.formula:
                 scores.append(self._typed(name, cell, right, changed=bool(case)))
-            elif faulty := self._unfit(cell):
+            elif faulty := self._model.unfit(cell.cell, [cell.key]):
                 scores.append(faulty)
             else:
                 assert runs is not None
@@ -118,30 +89,6 @@ class Checks:
         reason = f"{name}: {engines.told(found)}"
         return no(reason) if said == "no" else undecided(f"the engines do not decide {reason}")
 
-    def _unfit(self, cell: SeenCell) -> Score | None:
-        """Why a formula can't be recalculated at all."""
-        if self._book.problem:
-            return undecided(self._book.problem)
-        reached = self._book.reached(cell.key)
-        if fault := self._book.told_of(reached, "faults"):
-            return no(f"{cell.cell} has no value: {fault}")
-        if problem := self._book.told_of(reached, "problems"):
-            return undecided(f"{cell.cell} is not recalculated: {problem}")
-        if volatile := self._book.volatile(reached):
-            return undecided(
-                f"{cell.cell} uses {', '.join(sorted(volatile))}, whose value can differ each time the workbook is "
-                "opened, so it can't be compared"
-            )
-        return None
-
-    def _calculated(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
-        """Recalculate what some cells reach, and no more."""
-        reached = set[str]().union(*(self._book.reached(key) for key in keys))
-        named = {key for case in cases for key in case}
-        model = {kind: {key: value for key, value in self._book.model[kind].items() if key in reached | named}
-                 for kind in ("values", "formulas", "errors")}  # fmt: skip
-        return engines.calculate(model, keys, cases, self._same)
-
     def formula(self, asked: Mapping[str, Sequence[str]]) -> Score:
         """Whether cells are formulas that use certain functions, and whose values follow their inputs."""
         return together([self._formula(cell, functions) for name, functions in asked.items()
@@ -160,11 +107,11 @@ class Checks:
         }
         if not inputs and not self._book.told_of(reached, "problems") and not self._book.problem:
             return no(f"{cell.cell} is a formula of constants")
-        if unfit := self._unfit(cell):
+        if unfit := self._model.unfit(cell.cell, [cell.key]):
             return unfit
         random = mutations.generator(self._seed, cell.cell)
         cases = [*mutations.drawn(inputs, random, self._mutations), *mutations.blanked(inputs, random)]
-        runs = self._calculated([cell.key], [{}, *cases])
+        runs = self._model.runs([cell.key], [{}, *cases])
         return self._moves(cell, runs, len(cases))
 
     def _moves(self, cell: SeenCell, runs: engines.Runs, cases: int) -> Score:
@@ -196,7 +143,7 @@ class Checks:
             return unfit
         if computed and (seen := self._book.functions(self._book.reached(cell.key)) & _OF_FORMULAS):
             return no(f"{name} uses {', '.join(sorted(seen))}, so a typed input would change it")
-        given = self._inputs(inputs, {}, self._calculated(computed, [{}]) if computed else None, 0)
+        given = self._inputs(inputs, {}, self._model.runs(computed, [{}]) if computed else None, 0)
         if given is None:
             return undecided(f"the engines do not decide the inputs of {name}")
         expected = partial(engines.results, self._written(formula, cell), self._same)
@@ -207,12 +154,12 @@ class Checks:
         right = expected(cases)
         if _has_error(given) and not _changes([one for one in right if one is not None], self._same):
             return undecided(f"errors in the inputs of {name} keep its value the same, as a constant would")
-        runs = self._calculated([cell.key], [engines.values_of(case) for case in cases])
+        runs = self._model.runs([cell.key], [engines.values_of(case) for case in cases])
         score = self._compared(name, cell, right, runs)
         return self._follows_sources(name, cell, inputs, expected, score) if computed else score
 
     def _first_unfit(self, cells: Sequence[SeenCell]) -> Score | None:
-        return next(filter(None, map(self._unfit, cells)), None)
+        return next(filter(None, (self._model.unfit(cell.cell, [cell.key]) for cell in cells)), None)
 
     def _inputs(
         self, inputs: Mapping[str, SeenCell], case: Case, computed: engines.Runs | None, number: int
@@ -261,10 +208,10 @@ class Checks:
         or a constant could replace it.
         """
         computed = [key for key, one in inputs.items() if one.formula]
-        reached = set[str]().union(*map(self._book.reached, computed)) | set(inputs)
+        reached = self._book.reached(*computed) | set(inputs)
         sources = {key: value for key, value in self._book.model["values"].items() if key in reached}
         cases = [{}, *mutations.drawn(sources, mutations.generator(self._seed, name, "sources"), self._mutations)]
-        runs = self._calculated([cell.key, *computed], cases)
+        runs = self._model.runs([cell.key, *computed], cases)
         found = [self._inputs(inputs, case, runs, number) for number, case in enumerate(cases)]
         decided = [(number, case) for number, case in enumerate(found) if case is not None]
         right: list[Found | None] = [None] * len(cases)
@@ -307,10 +254,10 @@ class Checks:
             cell = self._book.one(name)
             value: Found | None = Found(cell.value, cell.error)
             if cell.formula:
-                if unfit := self._unfit(cell):
+                if unfit := self._model.unfit(cell.cell, [cell.key]):
                     scores.append(unfit)
                     continue
-                found = self._calculated([cell.key], [{}]).of(cell.key, 0)
+                found = self._model.runs([cell.key], [{}]).of(cell.key, 0)
                 value = engines.agreed(found, self._same)
                 if value is None:
                     scores.append(undecided(f"{name}: {engines.told(found)}"))
@@ -388,13 +335,3 @@ def _has_error(inputs: Inputs) -> bool:
 
 def _changes(found: Sequence[Found], same: engines.Same) -> bool:
     return bool(found) and any(not same(one, found[0]) for one in found)
-
-
-def together(scores: Sequence[Score]) -> Score:
-    """One score of all: the first that fails, or else the first that is undecided."""
-    failed = next((score for score in scores if score.value == 0.0), None)
-    open_ones = next((score for score in scores if score.value is None), None)
-    return failed or open_ones or YES
-
-
-__all__ = ["Checks", "keys_of", "together"]

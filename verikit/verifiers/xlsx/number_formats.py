@@ -66,6 +66,72 @@ def lies(value: float, code: str) -> str:
     return ""
 
 
+_COLOURS = ("[black", "[blue", "[cyan", "[green", "[magenta", "[red", "[white", "[yellow", "[color")
+_SMALL_DATE = 5000
+"""Dates of smaller numbers are before 1914."""
+
+
+def disguises(number: float, code: str) -> str:
+    """Why a format shows a number of another size or sign, or a plain number as a date. Empty if it does not."""
+    part, written = section_of(number, code)
+    if any(token.lower() in _WHITE for token in part):
+        return "the number format is white"
+    if _has_own_mark(part):
+        return "the number format prints a separator of its own"
+    if is_date(number, code):
+        return "the number format shows a date" if 1 <= number < _SMALL_DATE and number == int(number) else ""
+    if _is_scaled(part):
+        return "the number format shows thousands or millions without a word"
+    signed = _is_signed(part)
+    if number < 0 <= written and not signed and not _has_colour(part):
+        return "the number format leaves out the sign"
+    return "the number format adds a sign" if number > 0 and signed else ""
+
+
+_WHITE = ("[white]", "[color2]", "[color 2]")
+
+
+def _has_own_mark(part: list[str]) -> bool:
+    """Whether a point or comma between digits is no separator of the number."""
+    places = _places(part)
+    between = part[places[0] : places[-1]] if places else []
+    return any(token[0] in '"\\' and not {".", ","}.isdisjoint(token) for token in between)
+
+
+def _has_colour(part: list[str]) -> bool:
+    """Whether a section has a colour, as that of negative numbers may be red."""
+    return any(token.lower().startswith(_COLOURS) for token in part)
+
+
+def _places(part: list[str]) -> list[int]:
+    return [index for index, token in enumerate(part) if token in ("0", "#", "?")]
+
+
+def _is_scaled(part: list[str]) -> bool:
+    """Whether a section divides by thousands (a comma after digits), and has no letter that says so."""
+    places = _places(part)
+    scaled = any(part[index + 1 : index + 2] == [","] and index + 2 not in places for index in places)
+    words = "".join(token for token in part if token[0] in '"\\')
+    return scaled and not any(map(str.isalpha, words))
+
+
+def _is_signed(part: list[str]) -> bool:
+    """Whether a section prints a sign of its own before the digits."""
+    before = part[: min(_places(part), default=len(part))]
+    literal = "".join(_plain(token) for token in before if not _is_placeholder(token))
+    return not set("-(−").isdisjoint(literal)
+
+
+def lies_of_text(text: str, code: str) -> str:
+    """Why the format of a string does not show the string alone. Empty if it does."""
+    parts = sections(code)
+    part = parts[3] if len(parts) > 3 else parts[-1]
+    if len(parts) < 4 and "@" not in part:
+        return ""
+    shown = "".join(text if token.lower() in ("@", "general") else _plain(token) for token in part)
+    return "" if shown.strip() == text.strip() else "the number format shows another text"
+
+
 def _looks_like_digits(token: str) -> bool:
     """Whether a literal of a format could pass for a part of the number; `"Q1 "` could not."""
     return any(letter.isdigit() for letter in token) and not any(letter.isalpha() for letter in token)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
@@ -12,13 +12,19 @@ from verikit.artifacts.readers.references import area_of, pieces, reference
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.xlsx.cases import CountedCases, score_of_cases
-from verikit.verifiers.xlsx.checks import Checks, together
+from verikit.verifiers.xlsx.charts import charts, check_charts
+from verikit.verifiers.xlsx.checks import Checks
 from verikit.verifiers.xlsx.mutations import areas_of
 from verikit.verifiers.xlsx.number_formats import Locale
 from verikit.verifiers.xlsx.observed import SeenWorkbook
-from verikit.workspaces import Workspace
+from verikit.verifiers.xlsx.pivots import check_pivots, pivots, wanted_sources
+from verikit.verifiers.xlsx.verdicts import alike, together
+from verikit.workspaces import Blob, Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, part_of
 from verikit.workspaces.names import shown
+
+_MOST_GIVEN = 5
+"""Given workbooks in which cells are looked up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,13 @@ class Xlsx(WorkspaceVerifier):
     """Cells and their number formats."""
     sheet: Sequence[str] = ()
     """Titles of sheets that must exist."""
+    chart: Sequence[Mapping[str, Any]] = ()
+    """Charts, as `{"sheet": "Sales", "type": "column", "categories": "A2:A4", "series": ["D2:D4"]}`. Only `series` is
+    required. A series can be `{"values": "D2:D4", "name": "D1", "type": "line"}`. A chart must not have others."""
+    pivot: Sequence[Mapping[str, Any]] = ()
+    """Pivot tables, as `{"source": "Data!A1:D9", "rows": ["item"], "columns": ["year"], "values": {"price": "sum"}}`,
+    and `sheet` and `filters`. Functions are `sum`, `count`, `average`, `min` and `max`. They must show what the source
+    gives."""
     visible: Sequence[str] | bool = False
     """Cells that must be visible. True: all cells of the other checks."""
     unchanged: Sequence[str] = ()
@@ -71,9 +84,11 @@ class Xlsx(WorkspaceVerifier):
     name = "xlsx"
 
     def __post_init__(self) -> None:
-        for option in ("formula", "sheet", "unchanged"):
+        for option in ("formula", "sheet", "unchanged", "chart"):
             if isinstance(getattr(self, option), str):
                 raise UsageError(f"{option} must be a list, got a string")
+        check_charts(self.chart)
+        check_pivots(self.pivot)
         if self.undecided is not None and not 0 <= self.undecided <= 1:
             raise UsageError(f"undecided must be a value from 0 to 1, got {self.undecided!r}")
         if self.mutations < 3:
@@ -129,7 +144,9 @@ class Xlsx(WorkspaceVerifier):
         inputs = [area for name, formula in self.follows.items() for area in areas_of(formula, name)]
         cases = [name for case in self.then for key in ("set", "values") for name in case[key]]
         followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases, *inputs]
-        book = SeenWorkbook.read(blob.data(), [*self._asked(), *inputs], followed)
+        asked = [*self._asked(), *inputs]
+        book = SeenWorkbook.read(blob.data(), asked, followed, charts=bool(self.chart),
+                                 pivots=wanted_sources(self.pivot))  # fmt: skip
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
         checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations, self.decimals)
         parts = {name: part() for name, part in self._parts(checks, book, workspace, blob.path).items()}
@@ -156,16 +173,30 @@ class Xlsx(WorkspaceVerifier):
             "then": (self.then, lambda: checks.then(self.then)),
             "shows": (self.shows, lambda: checks.shows(self.shows, self.locale)),
             "format": (self.format, lambda: checks.format(self.format)),
+            "chart": (self.chart, lambda: charts(book, self.chart)),
+            "pivot": (self.pivot, lambda: pivots(book, partial(alike, self.tolerance), self.pivot,
+                                                partial(self._given, workspace, path))),
             "visible": (seen, lambda: checks.visible(seen)),
             "unchanged": (self.unchanged, lambda: checks.unchanged(self.unchanged, self._before(workspace, path))),
         }  # fmt: skip
         return {name: part for name, (asked, part) in offered.items() if asked}
 
+    def _given(
+        self, workspace: Workspace, path: str, cells: Sequence[str], model: Sequence[str]
+    ) -> Iterator[SeenWorkbook]:
+        """Workbooks that the agent was given, with some cells: the one of this path first."""
+        found = workspace.find("**/*.xlsx", "before") if workspace.knows_before else []
+        for entry in sorted(found, key=lambda entry: entry.path != path)[:_MOST_GIVEN]:
+            yield self._read_given(workspace.blob(entry, "before"), cells, model)
+
     def _before(self, workspace: Workspace, path: str) -> SeenWorkbook:
+        return self._read_given(workspace.one(path, "before"), self.unchanged)
+
+    def _read_given(self, blob: Blob, cells: Sequence[str], model: Sequence[str] = ()) -> SeenWorkbook:
         try:
-            return SeenWorkbook.read(workspace.one(path, "before").data(), self.unchanged, [])
+            return SeenWorkbook.read(blob.data(), cells, model)
         except AgentFault as problem:  # the agent did not write this file
-            raise WorkspaceError(f"{shown(path)}, as it was given, can't be read: {problem}") from None
+            raise WorkspaceError(f"{shown(blob.path)}, as it was given, can't be read: {problem}") from None
 
 
 __all__ = ["Xlsx", "area_of"]

@@ -24,6 +24,8 @@ _PRESETS = {
     "lightGray": "D3D3D3", "ltGray": "D3D3D3", "darkGray": "A9A9A9", "dkGray": "A9A9A9", "whiteSmoke": "F5F5F5",
     "snow": "FFFAFA", "ivory": "FFFFF0", "darkRed": "8B0000", "darkGreen": "006400", "maroon": "800000",
 }  # fmt: skip
+_SYSTEM = {"window": "FFFFFF", "windowText": "000000"}
+"""Colours of the system that programs do not take from the file."""
 _USUAL_MAP = {"bg1": "lt1", "tx1": "dk1", "bg2": "lt2", "tx2": "dk2"}
 
 
@@ -131,7 +133,7 @@ class Palette:
         for one in parent if parent is not None else ():
             kind = one.tag.removeprefix(A)
             if kind in ("srgbClr", "sysClr"):
-                ink = _hexadecimal(one.get("lastClr" if kind == "sysClr" else "val", ""))
+                ink = _hexadecimal(_SYSTEM.get(one.get("val", ""), one.get("lastClr", one.get("val", ""))))
             elif kind == "schemeClr":
                 ink = place if one.get("val") == "phClr" else self.named(one.get("val", ""))
             elif kind == "scrgbClr":

@@ -25,7 +25,8 @@ Block = dict[str, Any]
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one deck."""
     try:
-        return _Deck(Package(blobs[0])).observation()
+        parts, media = container.parts(blobs[0], "pptx"), container.media(blobs[0])
+        return _Deck(Package(parts, media)).observation()
     except container.BadContainer as problem:
         return {"refused": str(problem)}
 

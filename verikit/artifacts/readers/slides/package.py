@@ -1,8 +1,12 @@
-"""The parts of a deck, the links between them, and the formats of its pictures. External links are not followed."""
+"""The parts of a deck or workbook, the links between them, and the formats of its pictures.
+
+External links are not followed.
+"""
 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -21,6 +25,7 @@ _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}
 _STRICT = {
     b"http://purl.oclc.org/ooxml/drawingml/": b"http://schemas.openxmlformats.org/drawingml/2006/",
     b"http://purl.oclc.org/ooxml/presentationml/": b"http://schemas.openxmlformats.org/presentationml/2006/",
+    b"http://purl.oclc.org/ooxml/spreadsheetml/": b"http://schemas.openxmlformats.org/spreadsheetml/2006/",
     b"http://purl.oclc.org/ooxml/officeDocument/": b"http://schemas.openxmlformats.org/officeDocument/2006/",
 }
 _ON = ("1", "true", "on")
@@ -39,7 +44,7 @@ class Relation(NamedTuple):
     """The target of a part's relationship."""
 
     kind: str
-    """The last word of its type, such as `slide` or `image`."""
+    """Its type without the namespace of Office, such as `slide` or `image`. Types of other namespaces are whole."""
     target: str
     """The name of a part in lower case; empty: it is outside the file."""
 
@@ -53,11 +58,23 @@ class Picture:
 
 
 class Package:
-    """The parts of a deck by their case-insensitive names."""
+    """The parts of an office file by their case-insensitive names.
 
-    def __init__(self, blob: bytes) -> None:
-        self._parts = {name.lower(): content for name, content in container.parts(blob, "pptx").items()}
-        self._media = {name.lower(): content for name, content in container.media(blob).items()}
+    Args:
+        parts: Its XML parts by name.
+        media: The first bytes of its other parts.
+        parse: Makes a tree of a part.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, bytes],
+        media: Mapping[str, bytes],
+        parse: Callable[[bytes], Element] = ElementTree.fromstring,
+    ) -> None:
+        self._parse = parse
+        self._parts = {name.lower(): content for name, content in parts.items()}
+        self._media = {name.lower(): content for name, content in media.items()}
         self._trees: dict[str, Element] = {}
         self._relations: dict[str, dict[str, Relation]] = {}
         self._weights: dict[int, int] = {}
@@ -79,11 +96,15 @@ class Package:
             for strict, usual in _STRICT.items():
                 content = content.replace(strict, usual)
             try:
-                self._trees[name] = ElementTree.fromstring(content)
+                self._trees[name] = self._parse(content)
             except (ElementTree.ParseError, LookupError, ValueError) as problem:
                 raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
             self._check(self._trees[name])
         return self._trees[name]
+
+    def content(self, name: str) -> bytes:
+        """A part's bytes; empty if the part doesn't exist."""
+        return self._parts.get(name, b"")
 
     def _check(self, tree: Element) -> None:
         """Look for elements that would be work each time they are inherited, and count all of them."""
@@ -114,8 +135,10 @@ class Package:
                 raise container.BadContainer(f"a part of the file has more than {_MOST_RELATIONS} relationships")
             for one in tree if tree is not None else ():
                 if one.tag == f"{_RELATIONSHIPS}Relationship":
-                    kind = one.get("Type", "").rpartition("/")[2]
-                    found.setdefault(one.get("Id", ""), Relation(kind, _target(one, folder)))
+                    kind = one.get("Type", "").removeprefix(R[1:-1] + "/")
+                    if one.get("Id", "") in found:
+                        raise container.BadContainer("two relationships of a part have one id")
+                    found[one.get("Id", "")] = Relation(kind, _target(one, folder))
             self._relations[name] = found
         return self._relations[name]
 
