@@ -10,8 +10,8 @@ import pytest
 import verikit
 from tests.artifacts.books import left, parts_changed
 from tests.artifacts.sheet_charts import charted
-from tests.verifiers.test_xlsx_charts import CHART, DRAWING, REQUEST, graded
-from tests.verifiers.test_xlsx_charts_in_sight import anchored, corner
+from tests.verifiers.test_xlsx_charts import CHART, DRAWING, MC, REQUEST, graded
+from tests.verifiers.test_xlsx_charts_in_sight import anchored, corner, group
 from tests.verifiers.test_xlsx_pivots import CACHE, PART, WANTED, crossed
 from verikit.artifacts.readers import hidden, workbook
 
@@ -135,3 +135,21 @@ def test_a_malformed_part_of_a_chart_is_refused_by_each_check(part):
     data = replaced(charted(), part, ("^<", "<<"))
     score = verikit.xlsx(file="*", values={"C2": 50}).score([left(data)])[0]
     assert (score.value, score.status, "no XML" in score.reason) == (0.0, "ok", True)
+
+
+@pytest.mark.parametrize("encoding", ["zzz", "base64", "idna", "utf-7"])
+@pytest.mark.parametrize("part", [CHART, DRAWING])
+def test_a_part_in_an_encoding_that_nobody_reads_is_refused(part, encoding):
+    text = f'<?xml version="1.0" encoding="{encoding}"?>'
+    data = replaced(charted(), part, (r"^(<\?xml[^>]*>)?", text))
+    told = workbook.read([data], REQUEST)
+    assert "refused" in told
+
+
+def test_a_chart_in_a_group_with_a_frame_of_something_else_counts():
+    other = (
+        f'<mc:AlternateContent {MC}><mc:Choice Requires="am3d" xmlns:am3d="http://schemas.microsoft.com/office/drawing/'
+        '2017/model3d"><graphicFrame/></mc:Choice><mc:Fallback><pic/></mc:Fallback></mc:AlternateContent></grpSp>'
+    )
+    data = replaced(group((0, 2_700_000)), DRAWING, ("</grpSp>", other))
+    assert graded(data).value == 1.0

@@ -134,8 +134,15 @@ def _look(branch: Element) -> list[object]:
         one = pending.pop()
         if one is None:
             found.append("end")
-        elif (one.tag.startswith(_READ) and one.tag not in _UNREAD) or one.tag == _ALTERNATIVES:
+        elif _is_read(one):
             own = {name: value for name, value in one.attrib.items() if not name.startswith("{") or name.startswith(R)}
             found.append((one.tag, own, (one.text or "").strip()))
             pending += [None, *list(one)[::-1]]
     return found
+
+
+def _is_read(element: Element) -> bool:
+    """Whether an element can say something about charts or pivot tables. Other things have frames, too."""
+    if element.tag == f"{XDR}graphicFrame":
+        return next(element.iter(f"{C}chart"), None) is not None
+    return (element.tag.startswith(_READ) and element.tag not in _UNREAD) or element.tag == _ALTERNATIVES

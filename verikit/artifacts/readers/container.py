@@ -163,5 +163,5 @@ def well_formed(content: bytes) -> None:
     parser = expat.ParserCreate()
     try:
         parser.Parse(content, True)
-    except expat.ExpatError as problem:
+    except (expat.ExpatError, LookupError, ValueError) as problem:  # the last two: an encoding that Python can't read
         raise BadContainer(f"a part of the file is no XML: {problem}") from None

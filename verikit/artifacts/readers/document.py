@@ -84,7 +84,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
 def _tree(content: bytes) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(content.replace(_STRICT[1:-1].encode(), _W[1:-1].encode()))
-    except ElementTree.ParseError as problem:
+    except (ElementTree.ParseError, LookupError, ValueError) as problem:
         raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
 
 

@@ -143,8 +143,8 @@ def _around_cells(package: Package, name: str) -> Element:
     if first and ends and not (b"<!--" in content or b"<![CDATA[" in content or content.count(b"<?") > 1):
         try:
             return ElementTree.fromstring(content[: first.start()] + content[ends[-1].end() :])
-        except ElementTree.ParseError:
-            pass
+        except (ElementTree.ParseError, LookupError, ValueError):
+            pass  # `tree` names the problem
     tree = package.tree(name)
     return tree if tree is not None else Element("none")
 
