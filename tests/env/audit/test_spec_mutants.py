@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
 from tests.env.audit.test_row_specs import TOTALS, row, write
 from verikit.env.audit import audit_tasks
-from verikit.env.audit.running.spec_mutants import mutated_specs
+from verikit.env.audit.running.box import BoxRun
+from verikit.env.audit.running.rehearsal import OutOfTime
+from verikit.env.audit.running.spec_mutants import graded_specs, mutated_specs
+
+MANY = f"files(exist={['a'] * 2490})"
 
 
 def told(file, **options):
@@ -27,9 +34,26 @@ def test_each_option_part_entry_and_number_is_changed_once():
     assert found["7 off by one"] == text.replace("7", "8")
 
 
-@pytest.mark.parametrize("text", ["by('kind', {'a': files(exist=['a'])})", "(", "files(" * 500, "exact", "a\0b"])
-def test_a_spec_that_chooses_or_cannot_be_parsed_has_no_mutants(text):
+@pytest.mark.parametrize("text", ["by('kind', {'a': files(exist=['a'])})", "(", "files(" * 500, "exact", "a\0b", MANY])
+def test_a_spec_that_is_large_or_chooses_or_cannot_be_parsed_has_no_mutants(text):
     assert list(mutated_specs(text)) == []
+
+
+@pytest.mark.parametrize("seconds_left", [10**6, 3])
+def test_mutants_that_cannot_be_loaded_are_limited_and_use_up_the_time(seconds_left):
+    made = []
+
+    def check_time():
+        if len(made) == seconds_left:
+            raise OutOfTime
+
+    rehearsal = SimpleNamespace(
+        spec=SimpleNamespace(text=f"files(exist={['a'] * 200})"), before={}, solve=lambda: BoxRun("exit"),
+        with_spec=made.append, check_time=check_time,
+    )  # fmt: skip
+    with pytest.raises(OutOfTime) if seconds_left == 3 else nullcontext():
+        assert graded_specs(rehearsal, {}).count == 0
+    assert len(made) == min(seconds_left, 48)
 
 
 @pytest.mark.slow(seconds=6)

@@ -15,7 +15,8 @@ from verikit.env.audit.running.grader_mutants import GraderMutants
 from verikit.env.audit.running.row_runs import RowRehearsal
 
 _Change = Callable[[ast.AST], None]
-MAX_MUTANTS = 12
+MAX_MUTANTS, MAX_MADE, MAX_NODES = 12, 48, 600
+"""Mutants that are graded, those that are made, since some can't be loaded, and nodes of a spec that has mutants."""
 MAX_WORDS = 60
 """Characters of the changed part in a note."""
 
@@ -28,8 +29,11 @@ def graded_specs(rehearsal: RowRehearsal, wrong: Files) -> GraderMutants:
     """
     found = GraderMutants()
     files = (("nop", rehearsal.before), ("a wrong output", wrong), ("oracle", rehearsal.solve().files))
-    loaded = ((words, rehearsal.with_spec(text)) for words, text in mutated_specs(rehearsal.spec.text))
-    for words, mutant in islice(((words, one) for words, one in loaded if one is not None), MAX_MUTANTS):
+    for words, text in islice(mutated_specs(rehearsal.spec.text), MAX_MADE):
+        rehearsal.check_time()
+        mutant = rehearsal.with_spec(text)
+        if mutant is None:
+            continue
         told = [
             (rehearsal.grade(after, name=name).value, mutant.grade(after, name=f"{name}, spec: {words}").value)
             for name, after in files
@@ -37,14 +41,16 @@ def graded_specs(rehearsal: RowRehearsal, wrong: Files) -> GraderMutants:
         found.count += 1
         if all(usual == changed for usual, changed in told):
             found.survivors.append(words)
+        if found.count == MAX_MUTANTS:
+            break
     return found
 
 
 def mutated_specs(text: str) -> Iterator[tuple[str, str]]:
-    """Each mutant of a spec: the change in words, and the text. None of a spec that chooses by a key."""
+    """Each mutant of a spec: the change in words, and the text. None of a large spec, or one that chooses by a key."""
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        if _name(tree.body) == "by":
+        if _name(tree.body) == "by" or len(list(islice(ast.walk(tree), MAX_NODES + 1))) > MAX_NODES:
             return
         for at, node in enumerate(ast.walk(tree)):
             for words, change in _changes(node):
