@@ -9,9 +9,12 @@ import pytest
 
 from tests.env.audit.test_row_specs import TOTALS, row, write
 from verikit.env.audit import audit_tasks
-from verikit.env.audit.running.box import BoxRun
+from verikit.env.audit.running.box import BoxRun, TaskBox
 from verikit.env.audit.running.rehearsal import OutOfTime
+from verikit.env.audit.running.row_runs import RowRehearsal
 from verikit.env.audit.running.spec_mutants import graded_specs, mutated_specs
+from verikit.errors import HelperTimeout
+from verikit.types import Score
 
 MANY = f"files(exist={['a'] * 2490})"
 
@@ -71,3 +74,22 @@ def test_a_spec_of_the_command_is_mutated_too(tmp_path):
     notes, _ = told(write(tmp_path, row(checks=None)), spec="files(exist=['totals.csv'], unchanged=['sales.csv'])")
     assert "changes no reward: files without unchanged" in notes
     assert "changes no reward: files without exist" not in notes
+
+
+def endless(rehearsal, files):
+    raise HelperTimeout("out of time")
+
+
+@pytest.mark.parametrize("graded", [endless, lambda rehearsal, files: Score(None, "error", "it can't be read")])
+def test_a_mutant_without_a_value_is_not_counted_and_leaves_the_row_as_it_is(tmp_path, monkeypatch, graded):
+    checks = "files(exist=['totals.csv'], unchanged=['sales.csv'])"
+    usual = RowRehearsal._score
+
+    def score(rehearsal, files):
+        return (usual if rehearsal.spec.text == checks else graded)(rehearsal, files)
+
+    monkeypatch.setattr(RowRehearsal, "_score", score)
+    monkeypatch.setattr(TaskBox, "end_grading", lambda box: None)  # the helper has not ended
+    (_, record) = audit_tasks(write(tmp_path, row(checks=checks)), run=True)
+    assert not [one for one in record.checks["mutants"].notes if "of the spec" in one]
+    assert record.checks["honest"].status == "pass"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from verikit.env.audit.running.box import Files
@@ -34,16 +34,29 @@ def graded_specs(rehearsal: RowRehearsal, wrong: Files) -> GraderMutants:
         mutant = rehearsal.with_spec(text)
         if mutant is None:
             continue
-        told = [
-            (rehearsal.grade(after, name=name).value, mutant.grade(after, name=f"{name}, spec: {words}").value)
-            for name, after in files
-        ]
+        changes = _changes_reward(rehearsal, mutant, files, words)
+        if changes is None:
+            continue
         found.count += 1
-        if all(usual == changed for usual, changed in told):
+        if not changes:
             found.survivors.append(words)
         if found.count == MAX_MUTANTS:
             break
     return found
+
+
+def _changes_reward(
+    rehearsal: RowRehearsal, mutant: RowRehearsal, files: Sequence[tuple[str, Files]], words: str
+) -> bool | None:
+    """Whether a mutant changes the reward of any files. None if it has no value where the spec has one."""
+    changes = False
+    for name, after in files:
+        usual = rehearsal.grade(after, name=name)
+        changed = mutant.grade(after, name=f"{name}, spec: {words}")
+        if changed.needs or (changed.value is None and usual.value is not None):
+            return None
+        changes = changes or changed.value != usual.value
+    return changes
 
 
 def mutated_specs(text: str) -> Iterator[tuple[str, str]]:
