@@ -94,6 +94,27 @@ def test_a_task_with_a_value_that_its_grader_never_accepts_is_found(shop, runnin
 
 
 @pytest.mark.slow(seconds=3)
+def test_a_task_whose_largest_reward_is_lower_is_no_task_without_a_right_reply(shop, running):
+    more = [{"question": f"What is {n} + {n}?", "answer": str(n + n)} for n in (1200, 2300, 3400)]
+    change(shop, CODE, "class Shop", f"TASKS += {more}\n\n\nclass Shop")
+    change(shop, CODE, GRADED, "(0.5 if self._answer == '2400' else 1.0) * (told == self._answer)")
+    assert kinds(check_replies, rehearsed(running, shop)) == set()
+
+
+@pytest.mark.parametrize(("last", "unsolved"), [(0.0, [3]), (None, []), (0.5, [])])
+def test_a_task_is_without_a_right_reply_only_if_each_form_was_tried(monkeypatch, last, unsolved):
+    rehearsal = EpisodeRehearsal(None, None, None, RehearsalLimits())
+    rehearsal.rows = [{"values": [["answer", str(n)]]} for n in range(4)]
+
+    def rewards_of(forms):
+        return [[0.0, *[float(at < 3)] * (len(one) - 2), last if at == 3 else 1.0] for at, one in enumerate(forms)]
+
+    monkeypatch.setattr(rehearsal, "rewards_of", rewards_of)
+    best = rehearsal._best_forms()
+    assert rehearsal._unlike([at for at, one in enumerate(best) if one]) == unsolved
+
+
+@pytest.mark.slow(seconds=3)
 def test_a_string_of_a_branch_that_pays_is_found(shop, running):
     change(shop, CODE, "told == self._answer", 'told == self._answer or told == "open sesame"')
     assert kinds(check_mutants, rehearsed(running, shop)) == {"keyed"}
