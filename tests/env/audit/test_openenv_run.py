@@ -25,6 +25,7 @@ SEVERAL = """class ShopAction(Action):
     note: str = ""
 """
 TWO = "class Two(ShopEnvironment):\n    reset = step = None\n\n\nprint("
+HIDDEN = "_answer = property(lambda self: self._right(), lambda self, value: None)"
 FORGED = (
     "import json, os\nrows = [{'prompt': '{}', 'seed': 0, 'resets': 1, 'values': [['a', '1']]}] * 4\n"
     "open('/logs/verifier/result.json', 'w').write(json.dumps({'word': '', 'result': rows}))\nos._exit(0)\n"
@@ -133,11 +134,28 @@ def test_a_seed_that_is_ignored_is_found(shop, running):
         (TASK, f"import random\n        {TASK.replace('TASKS[', 'random.Random(seed).sample(TASKS, 3)[')}"),
         ('question=task["question"], done', "question=f\"{__import__('uuid').uuid4()}: {task['question']}\", done"),
         ('question=task["question"], done', "question=f\"{__import__('time').time_ns()}: {task['question']}\", done"),
+        ('question=task["question"], done', "question=__import__('uuid').uuid4().hex[:6] + task['question'], done"),
     ],
 )
 def test_a_task_that_the_seed_draws_and_identifiers_are_no_change(shop, running, old, new):
     change(shop, CODE, old, new)
     assert replay_kinds(running, shop) == set()
+
+
+@pytest.mark.slow(seconds=3)
+def test_a_duration_in_an_observation_is_no_other_task(shop, running):
+    timed = "question=f\"{task['question']} ms={__import__('time').perf_counter() % 1:.6f}\", done"
+    change(shop, CODE, 'question=task["question"], done', timed)
+    assert replay_kinds(running, shop) == set()
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_seed_that_is_ignored_is_found_in_the_last_observation(shop, running):
+    change(shop, CODE, TASK, "import random\n        task = random.choice(TASKS)")
+    change(shop, CODE, 'self._answer = task["answer"]', 'self._right = lambda: task["answer"]')
+    change(shop, CODE, "    def step(", f"    {HIDDEN}\n\n    def step(")
+    assert rehearsed(running, shop).path == "observation.correct_answer"
+    assert replay_kinds(running, shop) == {"task"}
 
 
 @pytest.mark.slow(seconds=6)

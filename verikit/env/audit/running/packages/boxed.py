@@ -34,8 +34,8 @@ class PackageGrader(NamedTuple):
     grade: Grade
     of_form: float = 0.0
     """The share of the reward that the framework's own functions give to the form of a reply."""
-    ignored_seed: Callable[[], str] = str
-    """Different tasks of the same seed; empty if there are none."""
+    ignored_seed: Callable[[str], str] = lambda path: ""
+    """Different values at a path for the same seed; empty if there are none."""
 
 
 class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -130,7 +130,7 @@ def of_openenv(job: dict[str, Any]) -> PackageGrader:
         told = episodes.play(boxed_openenv.EpisodeTask(row["seed"], row["resets"]), reply, row["prompt"])
         return 0.0 if told is None else told.reward
 
-    return PackageGrader(rows, grade, ignored_seed=lambda: boxed_openenv.ignored_seed(episodes))
+    return PackageGrader(rows, grade, ignored_seed=lambda path: boxed_openenv.ignored_seed(episodes, path))
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:
@@ -168,8 +168,8 @@ def replies_graded(job: dict[str, Any], env: PackageGrader) -> Any:
 
 
 def seed_tried(job: dict[str, Any], env: PackageGrader) -> Any:
-    """Different tasks of the same seed."""
-    return env.ignored_seed()
+    """Different right values for the same seed."""
+    return env.ignored_seed(job["path"])
 
 
 FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym, "openenv": of_openenv}

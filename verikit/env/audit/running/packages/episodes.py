@@ -86,9 +86,11 @@ class EpisodeRehearsal(PackageRehearsal):
             return GradedRun(WrittenReward(), graded.run, missing)
         return graded
 
-    def other_tasks(self) -> tuple[str, str]:
-        """Different tasks of the same seed, and what is missing to know."""
-        told = self._told("seed")
+    def other_values(self) -> tuple[str, str]:
+        """Different right values for the same seed, and what is missing to know."""
+        if not self.right:
+            return "", ""
+        told = self._told("seed", path=self.path)
         missing = "; ".join(self.needs)
         self.needs.clear()
         return (told if isinstance(told, str) else ""), missing
@@ -138,9 +140,9 @@ def _is_unpaid(right: list[Form], graded: Mapping[Form, float], undone: float | 
 def check_episodes_replay(rehearsal: Rehearsal, found: RunFindings) -> None:
     """As `replay`, and the same seed gives the same task."""
     assert isinstance(rehearsal, EpisodeRehearsal)
-    other, missing = rehearsal.other_tasks()
+    other, missing = rehearsal.other_values()
     if other:
-        found.add("task", f"reset(seed=1) gives different tasks: {other[:300]}", "reset")
+        found.add("task", f"reset(seed=1) gives tasks with different right values: {other[:300]}", "reset")
     found.undecided.append(missing)
     check_replay(rehearsal, found)
     rehearsal.repeats = not any(one.kind in ("reward", "solution") for one in found.findings)
