@@ -6,10 +6,11 @@ import pytest
 
 from tests.env.audit.made_envs import add_line, change, openenv, put
 from tests.env.audit.test_packages_run import kinds
+from verikit.env.audit.running.box import BoxFile, BoxRun
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.mutated import check_mutants
 from verikit.env.audit.running.packages.episodes import EpisodeRehearsal, check_episodes_replay, state_forms
-from verikit.env.audit.running.packages.rehearsed import check_range, check_replies
+from verikit.env.audit.running.packages.rehearsed import RESULT, check_range, check_replies
 from verikit.env.audit.running.rehearsal import RehearsalLimits
 from verikit.env.audit.running.run import RunningChecks
 from verikit.env.audit.running.solved import check_nop
@@ -225,6 +226,7 @@ def test_rewards_of_another_scale_are_compared_with_that_of_the_right_replies(sh
         (CODE, "TASKS = ", "import notthere_x\nTASKS = ", "the Python package notthere_x"),
         (CODE, "TASKS = ", f"{FORGED}TASKS = ", "a grader that writes no file of this audit"),
         (CODE, "TASKS = ", "import os\nos._exit(3)\nTASKS = ", "its process ended with exit code 3"),
+        (CODE, "task = TASKS", "raise NotImplementedError\n        task = TASKS", "a method that is implemented"),
         (CODE, "TASKS = ", "while True: pass\nTASKS = ", "--seconds"),
         (
             "server/app.py",
@@ -281,6 +283,12 @@ def test_a_server_with_an_app_of_its_own_is_played_by_its_class(shop, running, t
     rehearsal = rehearsed(running, shop)
     assert kinds(check_replies, rehearsal) == kinds(check_nop, rehearsal) == set()
     assert rehearsal.path == "_answer"
+
+
+def test_a_result_without_a_reason_is_a_need_too():
+    told = json.dumps({"word": "w", "result": {"broken": ""}}).encode()
+    run = BoxRun("exit", files={RESULT: BoxFile(told)})
+    assert EpisodeRehearsal(None, None, None, RehearsalLimits())._result(run, "w") == (None, "a grader that runs here")
 
 
 def test_only_pairs_of_a_path_and_a_text_are_tried():

@@ -69,9 +69,15 @@ def main() -> None:
         result = DONE[job["mode"]](job, FORMATS[job["format"]](job))
     except BaseException as error:  # noqa: BLE001 - whatever the environment's code raises
         traceback.print_exc()
-        kind = "" if isinstance(error, NotImplementedError) else f"a grader that runs here: {type(error).__name__}, "
-        result = {"broken": f"{kind}{error}"[:400]}
+        result = {"broken": _missing(error)[:400]}
     (OUT / "result.json").write_text(json.dumps({"word": word, "result": result}, default=str))
+
+
+def _missing(error: BaseException) -> str:
+    """What a grader lacks that raised an error. The stand-ins tell it in their own."""
+    if isinstance(error, NotImplementedError):
+        return str(error) or "a method that is implemented"
+    return f"a grader that runs here: {type(error).__name__}, {error}"
 
 
 def _tasks(rows: list[dict[str, Any]]) -> Any:
