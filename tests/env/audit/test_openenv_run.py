@@ -6,10 +6,11 @@ import pytest
 
 from tests.env.audit.made_envs import add_line, change, openenv, put
 from tests.env.audit.test_packages_run import kinds
+from verikit.env.audit.running.box import BoxFile, BoxRun
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.mutated import check_mutants
 from verikit.env.audit.running.packages.episodes import EpisodeRehearsal, check_episodes_replay, state_forms
-from verikit.env.audit.running.packages.rehearsed import check_range, check_replies
+from verikit.env.audit.running.packages.rehearsed import RESULT, check_range, check_replies
 from verikit.env.audit.running.rehearsal import RehearsalLimits
 from verikit.env.audit.running.run import RunningChecks
 from verikit.env.audit.running.solved import check_nop
@@ -25,6 +26,7 @@ SEVERAL = """class ShopAction(Action):
     note: str = ""
 """
 TWO = "class Two(ShopEnvironment):\n    reset = step = None\n\n\nprint("
+HIDDEN = "_answer = property(lambda self: self._right(), lambda self, value: None)"
 FORGED = (
     "import json, os\nrows = [{'prompt': '{}', 'seed': 0, 'resets': 1, 'values': [['a', '1']]}] * 4\n"
     "open('/logs/verifier/result.json', 'w').write(json.dumps({'word': '', 'result': rows}))\nos._exit(0)\n"
@@ -94,6 +96,27 @@ def test_a_task_with_a_value_that_its_grader_never_accepts_is_found(shop, runnin
 
 
 @pytest.mark.slow(seconds=3)
+def test_a_task_whose_largest_reward_is_lower_is_no_task_without_a_right_reply(shop, running):
+    more = [{"question": f"What is {n} + {n}?", "answer": str(n + n)} for n in (1200, 2300, 3400)]
+    change(shop, CODE, "class Shop", f"TASKS += {more}\n\n\nclass Shop")
+    change(shop, CODE, GRADED, "(0.5 if self._answer == '2400' else 1.0) * (told == self._answer)")
+    assert kinds(check_replies, rehearsed(running, shop)) == set()
+
+
+@pytest.mark.parametrize(("last", "unsolved"), [(0.0, [3]), (None, []), (0.5, [])])
+def test_a_task_is_without_a_right_reply_only_if_each_form_was_tried(monkeypatch, last, unsolved):
+    rehearsal = EpisodeRehearsal(None, None, None, RehearsalLimits())
+    rehearsal.rows = [{"values": [["answer", str(n)]]} for n in range(4)]
+
+    def rewards_of(forms):
+        return [[0.0, *[float(at < 3)] * (len(one) - 2), last if at == 3 else 1.0] for at, one in enumerate(forms)]
+
+    monkeypatch.setattr(rehearsal, "rewards_of", rewards_of)
+    best = rehearsal._best_forms()
+    assert rehearsal._unlike([at for at, one in enumerate(best) if one]) == unsolved
+
+
+@pytest.mark.slow(seconds=3)
 def test_a_string_of_a_branch_that_pays_is_found(shop, running):
     change(shop, CODE, "told == self._answer", 'told == self._answer or told == "open sesame"')
     assert kinds(check_mutants, rehearsed(running, shop)) == {"keyed"}
@@ -112,11 +135,28 @@ def test_a_seed_that_is_ignored_is_found(shop, running):
         (TASK, f"import random\n        {TASK.replace('TASKS[', 'random.Random(seed).sample(TASKS, 3)[')}"),
         ('question=task["question"], done', "question=f\"{__import__('uuid').uuid4()}: {task['question']}\", done"),
         ('question=task["question"], done', "question=f\"{__import__('time').time_ns()}: {task['question']}\", done"),
+        ('question=task["question"], done', "question=__import__('uuid').uuid4().hex[:6] + task['question'], done"),
     ],
 )
 def test_a_task_that_the_seed_draws_and_identifiers_are_no_change(shop, running, old, new):
     change(shop, CODE, old, new)
     assert replay_kinds(running, shop) == set()
+
+
+@pytest.mark.slow(seconds=3)
+def test_a_duration_in_an_observation_is_no_other_task(shop, running):
+    timed = "question=f\"{task['question']} ms={__import__('time').perf_counter() % 1:.6f}\", done"
+    change(shop, CODE, 'question=task["question"], done', timed)
+    assert replay_kinds(running, shop) == set()
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_seed_that_is_ignored_is_found_in_the_last_observation(shop, running):
+    change(shop, CODE, TASK, "import random\n        task = random.choice(TASKS)")
+    change(shop, CODE, 'self._answer = task["answer"]', 'self._right = lambda: task["answer"]')
+    change(shop, CODE, "    def step(", f"    {HIDDEN}\n\n    def step(")
+    assert rehearsed(running, shop).path == "observation.correct_answer"
+    assert replay_kinds(running, shop) == {"task"}
 
 
 @pytest.mark.slow(seconds=6)
@@ -186,6 +226,7 @@ def test_rewards_of_another_scale_are_compared_with_that_of_the_right_replies(sh
         (CODE, "TASKS = ", "import notthere_x\nTASKS = ", "the Python package notthere_x"),
         (CODE, "TASKS = ", f"{FORGED}TASKS = ", "a grader that writes no file of this audit"),
         (CODE, "TASKS = ", "import os\nos._exit(3)\nTASKS = ", "its process ended with exit code 3"),
+        (CODE, "task = TASKS", "raise NotImplementedError\n        task = TASKS", "a method that is implemented"),
         (CODE, "TASKS = ", "while True: pass\nTASKS = ", "--seconds"),
         (
             "server/app.py",
@@ -242,6 +283,12 @@ def test_a_server_with_an_app_of_its_own_is_played_by_its_class(shop, running, t
     rehearsal = rehearsed(running, shop)
     assert kinds(check_replies, rehearsal) == kinds(check_nop, rehearsal) == set()
     assert rehearsal.path == "_answer"
+
+
+def test_a_result_without_a_reason_is_a_need_too():
+    told = json.dumps({"word": "w", "result": {"broken": ""}}).encode()
+    run = BoxRun("exit", files={RESULT: BoxFile(told)})
+    assert EpisodeRehearsal(None, None, None, RehearsalLimits())._result(run, "w") == (None, "a grader that runs here")
 
 
 def test_only_pairs_of_a_path_and_a_text_are_tried():

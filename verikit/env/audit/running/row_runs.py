@@ -160,7 +160,13 @@ class RowRehearsal(Rehearsal):
             spec = spec_of_row(told, text if self.spec.given else "")
         except SpecError:
             return None
-        return None if spec.verifier is None else replace(self, spec=spec, _graded={})
+        if spec.verifier is None:
+            return None
+        # what its gradings need is not known of this row
+        return replace(
+            self, spec=spec, needs=[*self.needs], solution_needs=[*self.solution_needs], evidence=[], _graded={},
+            _can_grade=None,
+        )  # fmt: skip
 
     def _files(self, tree: Tree) -> dict[str, BoxFile]:
         entries = [entry for entry in tree.manifest.values() if entry.kind == "file"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from verikit.env.audit.running.box import Files
@@ -15,7 +15,8 @@ from verikit.env.audit.running.grader_mutants import GraderMutants
 from verikit.env.audit.running.row_runs import RowRehearsal
 
 _Change = Callable[[ast.AST], None]
-MAX_MUTANTS = 12
+MAX_MUTANTS, MAX_MADE, MAX_NODES = 12, 48, 600
+"""Mutants that are graded, those that are made, since some can't be loaded, and nodes of a spec that has mutants."""
 MAX_WORDS = 60
 """Characters of the changed part in a note."""
 
@@ -28,23 +29,41 @@ def graded_specs(rehearsal: RowRehearsal, wrong: Files) -> GraderMutants:
     """
     found = GraderMutants()
     files = (("nop", rehearsal.before), ("a wrong output", wrong), ("oracle", rehearsal.solve().files))
-    loaded = ((words, rehearsal.with_spec(text)) for words, text in mutated_specs(rehearsal.spec.text))
-    for words, mutant in islice(((words, one) for words, one in loaded if one is not None), MAX_MUTANTS):
-        told = [
-            (rehearsal.grade(after, name=name).value, mutant.grade(after, name=f"{name}, spec: {words}").value)
-            for name, after in files
-        ]
+    for words, text in islice(mutated_specs(rehearsal.spec.text), MAX_MADE):
+        rehearsal.check_time()
+        mutant = rehearsal.with_spec(text)
+        if mutant is None:
+            continue
+        changes = _changes_reward(rehearsal, mutant, files, words)
+        if changes is None:
+            continue
         found.count += 1
-        if all(usual == changed for usual, changed in told):
+        if not changes:
             found.survivors.append(words)
+        if found.count == MAX_MUTANTS:
+            break
     return found
 
 
+def _changes_reward(
+    rehearsal: RowRehearsal, mutant: RowRehearsal, files: Sequence[tuple[str, Files]], words: str
+) -> bool | None:
+    """Whether a mutant changes the reward of any files. None if it has no value where the spec has one."""
+    changes = False
+    for name, after in files:
+        usual = rehearsal.grade(after, name=name)
+        changed = mutant.grade(after, name=f"{name}, spec: {words}")
+        if changed.needs or (changed.value is None and usual.value is not None):
+            return None
+        changes = changes or changed.value != usual.value
+    return changes
+
+
 def mutated_specs(text: str) -> Iterator[tuple[str, str]]:
-    """Each mutant of a spec: the change in words, and the text. None of a spec that chooses by a key."""
+    """Each mutant of a spec: the change in words, and the text. None of a large spec, or one that chooses by a key."""
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        if _name(tree.body) == "by":
+        if _name(tree.body) == "by" or len(list(islice(ast.walk(tree), MAX_NODES + 1))) > MAX_NODES:
             return
         for at, node in enumerate(ast.walk(tree)):
             for words, change in _changes(node):

@@ -34,8 +34,8 @@ class PackageGrader(NamedTuple):
     grade: Grade
     of_form: float = 0.0
     """The share of the reward that the framework's own functions give to the form of a reply."""
-    ignored_seed: Callable[[], str] = str
-    """Different tasks of the same seed; empty if there are none."""
+    ignored_seed: Callable[[str], str] = lambda path: ""
+    """Different values at a path for the same seed; empty if there are none."""
 
 
 class OneModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -69,9 +69,15 @@ def main() -> None:
         result = DONE[job["mode"]](job, FORMATS[job["format"]](job))
     except BaseException as error:  # noqa: BLE001 - whatever the environment's code raises
         traceback.print_exc()
-        kind = "" if isinstance(error, NotImplementedError) else f"a grader that runs here: {type(error).__name__}, "
-        result = {"broken": f"{kind}{error}"[:400]}
+        result = {"broken": _missing(error)[:400]}
     (OUT / "result.json").write_text(json.dumps({"word": word, "result": result}, default=str))
+
+
+def _missing(error: BaseException) -> str:
+    """What a grader lacks that raised an error. The stand-ins tell it in their own."""
+    if isinstance(error, NotImplementedError):
+        return str(error) or "a method that is implemented"
+    return f"a grader that runs here: {type(error).__name__}, {error}"
 
 
 def _tasks(rows: list[dict[str, Any]]) -> Any:
@@ -130,7 +136,7 @@ def of_openenv(job: dict[str, Any]) -> PackageGrader:
         told = episodes.play(boxed_openenv.EpisodeTask(row["seed"], row["resets"]), reply, row["prompt"])
         return 0.0 if told is None else told.reward
 
-    return PackageGrader(rows, grade, ignored_seed=lambda: boxed_openenv.ignored_seed(episodes))
+    return PackageGrader(rows, grade, ignored_seed=lambda path: boxed_openenv.ignored_seed(episodes, path))
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:
@@ -168,8 +174,8 @@ def replies_graded(job: dict[str, Any], env: PackageGrader) -> Any:
 
 
 def seed_tried(job: dict[str, Any], env: PackageGrader) -> Any:
-    """Different tasks of the same seed."""
-    return env.ignored_seed()
+    """Different right values for the same seed."""
+    return env.ignored_seed(job["path"])
 
 
 FORMATS = {"verifiers": of_verifiers, "nemo-gym": of_nemo_gym, "openenv": of_openenv}

@@ -21,6 +21,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 MAX_STEPS = 16
+RESETS = 10
+"""With the same seed, to see whether it is ignored."""
 MAX_VALUES, MAX_DEPTH, MAX_LIST, MAX_VALUE = 160, 4, 40, 20_000
 _SELECTS = ("seed", "index")
 _HIDDEN = ("done", "reward", "metadata")
@@ -64,15 +66,16 @@ class Episodes:
         random.seed()  # a grader that draws is not hidden by the seed of the task
         return env, seen
 
-    def play(self, task: EpisodeTask, reply: str, seen: str | None = None) -> StepEnd | None:
+    def play(self, task: EpisodeTask, reply: str, seen: str | None = None, entropy: bool = False) -> StepEnd | None:
         """The last step of an episode; None if the server refuses the action.
 
         Args:
             task: The task.
             reply: The action, as text or as a JSON object.
             seen: The prompt that it must have.
+            entropy: Don't seed Python's `random`.
         """
-        env, begun = self.begin(task)
+        env, begun = self.begin(task, entropy)
         if seen is not None and _asked(begun) != seen:
             raise NotImplementedError("the same task each time for the same seed")
         action = action_of(self.action, reply)
@@ -178,9 +181,8 @@ def _listed(episodes: Episodes, count: int) -> Iterator[dict[str, Any]]:
         prompt = _asked(seen)
         if prompt not in known:
             known.add(prompt)
-            values = [*_state(env), *_told_at_the_end(episodes, task)]
-            row = {"prompt": prompt, "seed": task.seed, "resets": task.resets}
-            yield {**row, "values": [*_filled(episodes.action, values), *_scalars(values)][:MAX_VALUES]}
+            values = _values(episodes, env, task)
+            yield {"prompt": prompt, "seed": task.seed, "resets": task.resets, "values": values}
         if len(known) == count:
             return
 
@@ -191,10 +193,16 @@ def _tasks(count: int) -> Iterator[EpisodeTask]:
     yield from (EpisodeTask(0, resets) for resets in range(2, count + 1))
 
 
-def _told_at_the_end(episodes: Episodes, task: EpisodeTask) -> Iterator[tuple[str, Any]]:
+def _values(episodes: Episodes, env: Any, task: EpisodeTask, entropy: bool = False) -> list[list[str]]:
+    """Texts that may be the right reply, each after its path."""
+    values = [*_state(env), *_told_at_the_end(episodes, task, entropy)]
+    return [*_filled(episodes.action, values), *_scalars(values)][:MAX_VALUES]
+
+
+def _told_at_the_end(episodes: Episodes, task: EpisodeTask, entropy: bool) -> Iterator[tuple[str, Any]]:
     """What the last observation of an undone episode shows. Some environments tell the right answer then."""
     try:
-        last = episodes.play(task, "")
+        last = episodes.play(task, "", entropy=entropy)
     except Exception:  # noqa: BLE001 - of the environment's code
         return
     yield from _walked(_fields(last.seen) if last is not None else {}, "observation", 0, set())
@@ -326,13 +334,22 @@ def _is_text(kind: Any) -> bool:
     return kind is str or {*typing.get_args(kind)} == {str, type(None)}
 
 
-def ignored_seed(episodes: Episodes) -> str:
-    """Two different prompts of the same seed; empty if there are none, or if `reset` takes no seed."""
+def ignored_seed(episodes: Episodes, path: str) -> str:
+    """Two different values at a path for the same seed; empty if there are none, or if `reset` takes no seed.
+
+    Prompts are not compared, because they may have identifiers and durations of any form.
+    """
     env, _ = episodes.begin(EpisodeTask(0, 1))
     if "seed" not in _parameters(env.reset):
         return ""
-    prompts = {_asked(episodes.begin(EpisodeTask(1, 1), entropy=True)[1]) for _ in range(6)}
-    return " and ".join(sorted(prompts)[:2]) if len(prompts) > 1 else ""
+    drawn = {_values_at(path, episodes, EpisodeTask(1, 1)) for _ in range(RESETS)} - {""}
+    return " and ".join(sorted(drawn)[:2]) if len(drawn) > 1 else ""
+
+
+def _values_at(path: str, episodes: Episodes, task: EpisodeTask) -> str:
+    """The values at a path, in a task that may be drawn anew."""
+    env, _ = episodes.begin(task, entropy=True)
+    return ", ".join(sorted(text for at, text in _values(episodes, env, task, entropy=True) if at == path))
 
 
 def prepare() -> None:

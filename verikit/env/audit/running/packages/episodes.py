@@ -21,6 +21,7 @@ from verikit.env.audit.running.packages.rehearsed import PackageRehearsal
 from verikit.env.audit.running.rehearsal import GradedRun, Rehearsal
 from verikit.env.audit.running.repeated import check_replay
 from verikit.env.audit.running.reward import WrittenReward
+from verikit.env.audit.running.solved import TOLERANCE
 from verikit.platform.numbers import number
 
 MAX_TRIES = 300
@@ -30,6 +31,7 @@ _STRING = re.compile(r':\s*"((?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-f]{4}){1,20000})"'
 """The strings in JSON that are no keys."""
 Form = tuple[str, str]
 """The path of a value in the state, and a reply with it."""
+_UNDONE: Form = ("", "")
 
 
 @dataclass
@@ -40,26 +42,31 @@ class EpisodeRehearsal(PackageRehearsal):
     """The largest reward of any tried reply, if it is above 1."""
     path: str = ""
     """Of the right values in the state."""
-    _known: list[set[str]] = field(default_factory=list)
-    """The paths of the values of each row."""
+    _unpaid: list[bool] = field(default_factory=list)
+    """Whether all values of a row at the path were tried, and earn no more than undone work."""
 
     def _best_forms(self) -> list[str]:
-        forms = [list(state_forms(row)) for row in self.rows]
+        forms = [[_UNDONE, *state_forms(row)] for row in self.rows]
         rewards = self.rewards_of([[reply for _, reply in one] for one in forms])
         graded = [_graded(*pair) for pair in zip_longest(forms, rewards[: len(forms)])]
-        self._known = [{path for path, _ in row} for row in graded]
+        undone = [row.pop(_UNDONE, None) for row in graded]
         self.full = max([1.0, *(one for row in graded for one in row.values())])
-        solving = [[form for form, one in row.items() if one >= self.full * (1 - 1e-3)] for row in graded]
+        solving = [[form for form, one in row.items() if one >= self.full * (1 - TOLERANCE)] for row in graded]
         self.path = _usual_path(solving)
+        right = [[form for form in row[1:] if form[0] == self.path] for row in forms]
+        self._unpaid = [_is_unpaid(*of_row) for of_row in zip(right, graded, undone, strict=True)]
         best = [dict(reversed(row)).get(self.path, "") for row in solving]
         self.rows = [{**row, "answer": one} for row, one in zip(self.rows, best, strict=True)]
         return best
 
     def _unlike(self, solved: list[int]) -> list[int]:
-        """The rows that have a value where the others have the right one, and no reward for it."""
+        """The rows that have a value where the others have the right one, and no reward for it.
+
+        The largest reward may differ from row to row, so any reward above that of undone work counts.
+        """
         if "[]" in self.path:  # values of other tasks may be in the list
             return []
-        return [at for at in super()._unlike(solved) if self.path in self._known[at]]
+        return [at for at in super()._unlike(solved) if self._unpaid[at]]
 
     @property
     def prompt(self) -> str:
@@ -79,9 +86,11 @@ class EpisodeRehearsal(PackageRehearsal):
             return GradedRun(WrittenReward(), graded.run, missing)
         return graded
 
-    def other_tasks(self) -> tuple[str, str]:
-        """Different tasks of the same seed, and what is missing to know."""
-        told = self._told("seed")
+    def other_values(self) -> tuple[str, str]:
+        """Different right values for the same seed, and what is missing to know."""
+        if not self.right:
+            return "", ""
+        told = self._told("seed", path=self.path)
         missing = "; ".join(self.needs)
         self.needs.clear()
         return (told if isinstance(told, str) else ""), missing
@@ -121,12 +130,19 @@ def _graded(forms: list[Form], rewards: Any) -> dict[Form, float]:
     return {form: one for form, one in found if one is not None}
 
 
+def _is_unpaid(right: list[Form], graded: Mapping[Form, float], undone: float | None) -> bool:
+    """Whether each form was graded, and has no more than undone work."""
+    if not right or undone is None:
+        return False
+    return all(form in graded and graded[form] <= undone + TOLERANCE for form in right)
+
+
 def check_episodes_replay(rehearsal: Rehearsal, found: RunFindings) -> None:
     """As `replay`, and the same seed gives the same task."""
     assert isinstance(rehearsal, EpisodeRehearsal)
-    other, missing = rehearsal.other_tasks()
+    other, missing = rehearsal.other_values()
     if other:
-        found.add("task", f"reset(seed=1) gives different tasks: {other[:300]}", "reset")
+        found.add("task", f"reset(seed=1) gives tasks with different right values: {other[:300]}", "reset")
     found.undecided.append(missing)
     check_replay(rehearsal, found)
     rehearsal.repeats = not any(one.kind in ("reward", "solution") for one in found.findings)

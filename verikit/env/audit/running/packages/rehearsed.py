@@ -150,7 +150,7 @@ class PackageRehearsal(Rehearsal):
             return None, "a grader that writes no file of this audit"
         result = told.get("result")
         if isinstance(result, dict) and "broken" in result:
-            return None, str(result["broken"])[:200]
+            return None, str(result["broken"])[:200] or "a grader that runs here"
         return result, ""
 
     def _ended(self, run: BoxRun) -> str:
