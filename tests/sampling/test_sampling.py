@@ -165,7 +165,7 @@ def test_a_file_is_not_gone_on_with_under_another_plan_from_other_prompts_or_by_
             list(SamplingRun(made, SamplingSettings(n=1)).rows(problems(3)[1:], out))
     other = tmp_path / "other"
     other.write_text("mine\n")
-    with pytest.raises(UsageError, match="not from a run"):
+    with pytest.raises(UsageError, match="was not written by this command"):
         SampleFile(other, {"n": 1})
     assert other.read_text() == "mine\n"
 

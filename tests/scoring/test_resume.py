@@ -264,7 +264,7 @@ def test_an_interrupted_retry_keeps_what_it_scored(score, tmp_path, after):
 
 
 def test_retrying_what_came_through_a_pipe_is_refused(score, tmp_path):
-    assert "give a file" in score("-", "--retry-errors", stdin=b"{}").err
+    assert "pass a file" in score("-", "--retry-errors", stdin=b"{}").err
 
 
 FILES = ("a", "b")

@@ -107,7 +107,7 @@ def test_questions_are_written_as_training_reads_them(tmp_path):
 
 
 def test_a_model_that_makes_nothing_is_told_of(tmp_path):
-    with pytest.raises(ConfigError, match="nothing valid"):
+    with pytest.raises(ConfigError, match="no valid row"):
         fill_file(tmp_path / "out.jsonl", 5, lambda number: [], [], quiet=True)
 
 
