@@ -98,7 +98,7 @@ CHECKS = {
     "xlsx, hidden inputs": Check(
         20, lambda n: verikit.xlsx(values={"D1": 40 * n + 780}, formula=["D1"]), "a.xlsx", workbook
     ),
-    "html": Check(20, lambda n: verikit.html(text=f"{n + 1} apples"), "index.html", page),
+    "html": Check(20, lambda n: verikit.html(visible=[f"{n + 1} apples"]), "index.html", page),
     "image": Check(20, lambda n: verikit.image(least_size=[100, 100]), "a.png", picture),
 }
 

@@ -226,6 +226,7 @@ def test_an_expected_screenshot_that_cannot_be_used_leaves_no_value():
         {"a11y": [{"name": "Save"}]},
         {"a11y": [{"role": "button", "level": 1}]},
         {"visible": "Total"},
+        {"text": ["Total"]},
         {"steps": [{"hover": "#a"}]},
         {"console": "quiet"},
         {"requests": "none"},

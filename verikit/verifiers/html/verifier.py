@@ -72,6 +72,8 @@ class Html(WorkspaceVerifier):
     def __post_init__(self) -> None:
         if isinstance(self.text, str) and self.text:
             object.__setattr__(self, "text", load(self.text))
+        if self.text and not isinstance(self.text, Verifier):
+            raise UsageError("text must be a verifier or its spec", hint='strings in sight: visible=["…"]')
         for option in ("visible", "absent"):
             if isinstance(getattr(self, option), str):
                 raise UsageError(f"{option} must be a list, got a string")
