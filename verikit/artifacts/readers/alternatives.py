@@ -129,7 +129,7 @@ class _Resolver:
 def _look(branch: Element) -> list[object]:
     """All that is read of an alternative."""
     found: list[object] = []
-    pending: list[Element | None] = [*branch][::-1]
+    pending: list[Element | None] = [*reversed(branch)]
     while pending:
         one = pending.pop()
         if one is None:

@@ -159,7 +159,7 @@ def _fields(seen: Any) -> dict[str, Any]:
     """The fields of an observation that tell the agent something."""
     seen = seen[0] if isinstance(seen, tuple) and seen else seen
     held = dict(seen) if isinstance(seen, Mapping) else getattr(seen, "__dict__", {"observation": seen})
-    told = seen.model_dump() if hasattr(seen, "model_dump") else held
+    told = getattr(seen, "model_dump", lambda: held)()
     return {name: value for name, value in told.items() if name not in _HIDDEN and value not in (None, "", [], {})}
 
 
