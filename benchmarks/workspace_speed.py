@@ -148,7 +148,7 @@ def main() -> None:
     print("| check | CPU s per row |\n|---|---|")
     for kind in given.kinds or CHECKS:
         rows = CHECKS[kind].rows
-        print(f"| {kind} | {(spent(kind, rows) - spent(kind, 1)) / (rows - 1):.4f} |", flush=True)
+        print(f"| {kind} | {(spent(kind, rows) - spent(kind, 1)) / (rows - 1):.5f} |", flush=True)
 
 
 if __name__ == "__main__":
