@@ -53,7 +53,7 @@ def test_vllm_samples_from_the_weights_of_the_last_update(tmp_path, processes):
     assert all(row["mismatch"] < 1e-4 for row in steps)  # with the weights of the step before: above 1e-3
 
 
-TOOLS = {"warmup.steps": 150, "options.prompts": 4, "options.samples": 4, "options.calling": 0.9, "run.steps": 2}
+TOOLS = {"warmup.steps": 150, "options.prompts": 4, "options.samples": 4, "options.calling": 0.7, "run.steps": 4}
 """Changes that make `tools-tiny` call from the start."""
 
 
@@ -71,6 +71,7 @@ def tool_world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     small = make_llama(tokenizer, 0, positions=96, heads=2)
     small.config.tie_word_embeddings = False
+    torch.manual_seed(0)
     for part in (type(small)(small.config), tokenizer):
         part.save_pretrained(folder)
     return folder
@@ -89,9 +90,9 @@ def test_turns_with_tools_are_sampled_from_the_last_weights(tool_world, tmp_path
             options = f'{{url = "{url}#world", folder = "{tmp_path / "weights"}"}}'
             changes |= {"engine.kind": "server", "engine.options": options}
         steps = train(tmp_path / "run", config="tools-tiny", **changes)
-    assert len(steps) == 2
-    assert all(row["mismatch"] < 1e-4 for row in steps)
-    assert all(row["calls"] > 0 and row["rows_learnt"] > 0 for row in steps)
+    assert len(steps) == 4
+    assert all(row["mismatch"] < 1e-4 and row["calls"] > 0 for row in steps)
+    assert any(row["rows_learnt"] > 0 for row in steps[:-1])  # so a later step samples from new weights
 
 
 OVER = """
