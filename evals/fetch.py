@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from verikit.errors import MissingExtra, UsageError
-from verikit.evals.sources import PinnedFile, RowSplit, instructions, task_splits, unreachable
+from verikit.evals.sources import PinnedFile, RowSplit, instructions, task_splits
+from verikit.platform.network import unreachable
 
 MAX_BYTES = 2**30
 """Largest pinned file."""

@@ -23,7 +23,8 @@ from verikit.evals import TASKS
 from verikit.evals.data import missing, of_task, window
 from verikit.evals.grade import Graded
 from verikit.evals.nearby import find_files, replace_rows
-from verikit.evals.sources import RowSplit, instructions, unreachable
+from verikit.evals.sources import RowSplit, instructions
+from verikit.platform.network import unreachable
 from verikit.readers.files import BAD_ROWS, check_rows, placed
 
 PREFIX = "verikit_"

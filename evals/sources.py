@@ -6,24 +6,20 @@ Imports neither lm-eval nor datasets, so that a missing file is reported before 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import yaml
 
 from verikit.errors import UsageError, nearest
 from verikit.evals import TASKS
+from verikit.platform.network import endpoint
 
 PREFIX = "verikit_"
 HUB = "hf://datasets/"
-SECONDS = 3.0
-"""Longest wait for a connection before a host counts as unreachable."""
 
 
 class PinnedFile(NamedTuple):
@@ -140,11 +136,6 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "data"
 
 
-def endpoint() -> str:
-    """Return the address of the Hugging Face Hub, or of the mirror that HF_ENDPOINT names."""
-    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-
-
 def splits_of(hub: Mapping[str, Any]) -> list[RowSplit]:
     """Return the splits that a task's `hub` names: one per configuration, and those of its few-shot examples."""
     dataset, files = str(hub["path"]), str(hub.get("files") or "")
@@ -185,34 +176,6 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
-
-
-def unreachable(url: str) -> str:
-    """Return why there is no connection to a host, or to the proxy that leads there. "" if there is one.
-
-    The answer comes within SECONDS, even if a name server does not reply.
-    """
-    if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
-        return "HF_HUB_OFFLINE is set"
-    host = urlsplit(url)
-    proxy = "" if proxy_bypass(host.hostname or "") else getproxies().get(host.scheme, "")
-    if proxy and "://" not in proxy:
-        proxy = f"http://{proxy}"
-    target = urlsplit(proxy or url)
-    problem = [f"no connection to {target.hostname} within {SECONDS:g} s"]
-
-    def connect() -> None:
-        try:
-            port = target.port or {"http": 80}.get(target.scheme, 443)
-            socket.create_connection((target.hostname, port), timeout=SECONDS).close()
-            problem[:] = [""]
-        except OSError as error:
-            problem[:] = [f"no connection to {target.hostname}: {error.strerror or error}"]
-
-    thread = Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    return problem[0]
 
 
 def instructions(splits: Iterable[RowSplit], most: int = 3) -> str:

@@ -19,7 +19,7 @@ from itertools import count
 from threading import RLock
 from typing import Any
 
-from verikit.engines.hf.load import import_transformers
+from verikit.engines.hf.load import import_transformers, require_model
 from verikit.errors import SpecError
 
 BATCH_TOKENS = 16_384
@@ -62,6 +62,7 @@ def load_head(
         MissingExtra: torch or transformers is not installed.
         SpecError: The model does not exist, or it has no weights for such a head.
     """
+    require_model(path, path)
     transformers = import_transformers(path, "hf")
     import torch
 

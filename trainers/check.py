@@ -22,7 +22,7 @@ from verikit.trainers.distill import check_tokenizer
 from verikit.trainers.engine_check import ask_engine
 from verikit.trainers.gold import GoldWatch
 from verikit.trainers.memory import expected_memory
-from verikit.trainers.policy import refuse_quantised
+from verikit.trainers.policy import load_tokenizer, refuse_quantised
 from verikit.trainers.precision import computes_in_bf16, prepare_model, refuse_uneven
 from verikit.trainers.recipe import Setting
 
@@ -102,14 +102,9 @@ def _tried(name: str, ask: Callable[[], str]) -> tuple[bool, str]:
 
 
 def _tokenizer(config: Config) -> Any:
-    import transformers
-
     if not config.model.path:
         raise ConfigError(f"recipe {config.recipe} does not build a model", hint="set model.path")
-    try:
-        return transformers.AutoTokenizer.from_pretrained(config.model.path, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"model.path {config.model.path!r}: {' '.join(str(error).split())[:300]}") from None
+    return load_tokenizer(config)
 
 
 def _model_settings(config: Config) -> Any:

@@ -17,6 +17,8 @@ from torch.nn import functional
 from verikit.engines.hf.device import logits_at_once
 from verikit.engines.hf.head import body_of, head_of, is_head_of_body, shape_of_logits
 from verikit.errors import ConfigError
+from verikit.platform.folders import nearest_path
+from verikit.platform.network import why_no_model
 from verikit.trainers.config import Config
 from verikit.trainers.experts import round_experts
 from verikit.trainers.merge import plain_of
@@ -247,6 +249,8 @@ def load_tokenizer(config: Config) -> Any:
     import transformers
 
     path = config.model.path
+    if reason := why_no_model(path):
+        raise ConfigError(f"model.path {path!r}: {reason}", hint=nearest_path(path, ""))
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from verikit.base import TextVerifier
-from verikit.engines.hf.load import import_transformers
+from verikit.engines.hf.load import import_transformers, require_model
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineError, SpecError
 from verikit.judges.heads import context_of, load_head
@@ -220,6 +220,7 @@ def _digest(path: str) -> str:
 
 
 def _tokenizer(path: str) -> Any:
+    require_model(path, f"the tokenizer {path}")
     transformers = import_transformers(f"rm(tokenizer={path!r})", "hf")
     try:
         return transformers.AutoTokenizer.from_pretrained(path)

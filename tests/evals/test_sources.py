@@ -17,7 +17,9 @@ from verikit.evals.data import load
 from verikit.evals.fetch import fetch
 from verikit.evals.loading import Settings
 from verikit.evals.session import run_model
-from verikit.evals.sources import PinnedFile, RowSplit, splits_of, task_splits, unreachable
+from verikit.evals.sources import PinnedFile, RowSplit, splits_of, task_splits
+from verikit.platform import network
+from verikit.platform.network import unreachable
 
 ROW = {"question": "1+1?", "answer": "1+1=2\n#### 2"}
 TEXT = json.dumps(ROW).encode() + b"\n"
@@ -32,7 +34,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def offline(monkeypatch):
-    monkeypatch.setattr(sources.socket, "create_connection", lambda *a, **k: (_ for _ in ()).throw(OSError("no route")))
+    monkeypatch.setattr(network.socket, "create_connection", lambda *a, **k: (_ for _ in ()).throw(OSError("no route")))
 
 
 @pytest.fixture
@@ -110,8 +112,8 @@ def test_a_copy_without_few_shot_examples_is_enough_for_a_task_that_shows_none(o
 
 def test_a_name_server_that_never_answers_is_not_waited_for(monkeypatch):
     answer = threading.Event()
-    monkeypatch.setattr(sources, "SECONDS", 0.05)
-    monkeypatch.setattr(sources.socket, "create_connection", lambda *a, **k: answer.wait() and socket.socket())
+    monkeypatch.setattr(network, "SECONDS", 0.05)
+    monkeypatch.setattr(network.socket, "create_connection", lambda *a, **k: answer.wait() and socket.socket())
     assert "no connection to example.org" in unreachable("https://example.org")
     answer.set()
 

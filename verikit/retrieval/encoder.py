@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from verikit.engines.hf.load import import_transformers
+from verikit.engines.hf.load import import_transformers, require_model
 from verikit.errors import ConfigError, SpecError
 from verikit.platform.folders import check_code
 
@@ -76,6 +76,7 @@ class Transformer:
     """A transformers encoder, which runs on CUDA if available."""
 
     def __init__(self, settings: EncoderSettings, *, batch: int = 64) -> None:
+        require_model(settings.path, f"the encoder {settings.path}")
         transformers = import_transformers(f"the encoder {settings.path}", "hf")
         import torch
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from verikit.errors import MissingExtra, SpecError
 from verikit.platform.folders import nearest_path
+from verikit.platform.network import why_no_model
 
 LOUD = ("torchao", "torch.utils._pytree")
 """Loggers that report kernels and classes at import, which are irrelevant to users."""
@@ -38,6 +39,20 @@ def import_transformers(what: str, extra: str) -> Any:
     return transformers
 
 
+def require_model(path: str, what: str) -> None:
+    """Check that a model may exist, before transformers retries downloads for a minute.
+
+    Args:
+        path: A folder, or a name on the Hugging Face Hub.
+        what: What is loaded, for the message.
+
+    Raises:
+        SpecError: It can't exist.
+    """
+    if reason := why_no_model(path):
+        raise SpecError(f"can't load {what}: {reason}", hint=nearest_path(path, ""))
+
+
 def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
     """Load a causal language model and its tokenizer from a folder, the Hugging Face Hub or a GGUF file (unpacked).
 
@@ -45,8 +60,9 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
         MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
         SpecError: There is no such model.
     """
-    transformers = import_transformers(f"hf:{path}", "hf")
     source, options = _source(path)
+    require_model(source, f"hf:{path}")
+    transformers = import_transformers(f"hf:{path}", "hf")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         unpacked = getattr(transformers, "GgufConfig", None) if options else None  # later versions keep numbers packed
