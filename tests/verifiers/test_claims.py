@@ -87,10 +87,20 @@ def test_no_exception_is_an_instance_by_the_word_of_the_program():
     assert CODE(f"```python\n{program}```", tests=test).value == 0.0
 
 
-@pytest.mark.parametrize("rest", ["while True: print('x')", "while True: input()"])
-def test_a_claim_that_is_never_ended_for_other_values_ends_with_the_rows_time(rest):
+@pytest.mark.parametrize("rest", ["while True: pass", "while True: print('x')", "while True: input()"])
+def test_a_claim_that_is_never_ended_for_other_values_is_not_made_of_them(rest):
     program = f"class Box:\n    def __contains__(self, value):\n        if value == 5: return True\n        {rest}\n"
-    score = verikit.code(wall_s=2, row_s=3)(f"```python\n{program}```", tests=["assert 5 in Box()"])
+    score = verikit.code(wall_s=1, row_s=60)(f"```python\n{program}```", tests=["assert 5 in Box()"])
+    assert (score.value, score.status) == (1.0, "ok"), score.reason
+
+
+def test_claims_that_are_not_ended_in_the_rows_time_are_not_paid():
+    program = (
+        "class Box:\n    def __contains__(self, value):\n"
+        "        if value in (5, 6): return True\n        while True: input()\n"
+    )
+    tests = ["assert 5 in Box()", "assert 6 in Box()"]
+    score = verikit.code(wall_s=2, row_s=3)(f"```python\n{program}```", tests=tests)
     assert (score.value, score.status) == (0.0, "ok")
     assert "all runs of a row together took 3 s" in score.reason
 

@@ -22,7 +22,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from verikit.sandbox import RunResult, values
+from verikit.sandbox import Failure, RunResult, values
 from verikit.sandbox.guest.strict import Unchanged
 from verikit.sandbox.proxies.near import near
 from verikit.sandbox.session import Conversation
@@ -43,6 +43,7 @@ _NOT_IMPLEMENTED = ["named", "NotImplemented"]
 _UNREADABLE = ...
 """Replaces a value that is malformed or too large. A program may send it, and the tests' side rejects it."""
 _EMPTY = json.dumps({"status": "turn", "value": ["value", ""]})
+_ENDLESS = RunResult("timeout", error=Failure("timeout", "questions without an end"))
 MADE = ["made"]
 """Placeholder for the object in the operations that create it."""
 Path = tuple[int, ...]
@@ -66,10 +67,11 @@ class ObjectEquality:
     Args:
         fresh: starts a child with the program, which then waits for the first line.
         late: the result of a row whose time is over; None before that. Testing a claim takes many children.
+        wall_s: maximum seconds of a child that sends questions instead of an answer.
     """
 
-    def __init__(self, fresh: Callable[[], Conversation], late: Callable[[], RunResult | None]) -> None:
-        self._fresh, self._late = fresh, late
+    def __init__(self, fresh: Callable[[], Conversation], late: Callable[[], RunResult | None], wall_s: float) -> None:
+        self._fresh, self._late, self._wall_s = fresh, late, wall_s
         self._compared = 0
         self.unfounded = False
         """Whether the program claimed that an object equals every value it is compared with."""
@@ -185,12 +187,14 @@ class ObjectEquality:
     def _questioned(
         self, session: Conversation, answer: str | RunResult, asked: Sequence[Asked], lent: set[str]
     ) -> str | RunResult:
-        """A child's answer after its questions, which may never end."""
+        """A child's answer after its questions. Questions without an end count as a loop without an end."""
         waiting = iter(asked)
         while isinstance(answer, str) and (question := question_of(answer)):
             known = next(waiting, Asked("", _EMPTY))
             if known.question != question and _names_any(_operation(answer), lent):
                 break
+            if session.used_s > self._wall_s:
+                return _ENDLESS
             answer = self._late() or session.exchange(known.answer)
         return answer
 

@@ -137,7 +137,7 @@ class _Talk:
         self._questions: list[str] = []
         """Questions that the program sent instead of the answer to a line (`question_of`)."""
         self._ended = ""
-        self._equality = ObjectEquality(self._fresh, self._late)
+        self._equality = ObjectEquality(self._fresh, self._late, limits.wall_s)
         self._charged_s = 0.0
         """Seconds of the children already charged to the row's budget."""
         self.met = False
