@@ -135,3 +135,15 @@ def rows(data):
 def linear():
     """Check that work on a hostile text grows with its length, not with the square of it."""
     return check_linear
+
+
+@pytest.fixture
+def doctor_of_packages(monkeypatch):
+    """`verikit doctor` that looks at packages only: to try each sandbox and each program takes seconds."""
+    from verikit.cli import doctor
+
+    for name in ("_sandbox", "browser_told", "office_told", "service_told"):
+        monkeypatch.setattr(doctor, name, lambda: "not tried")
+    for name in ("_languages", "_file_readers"):
+        monkeypatch.setattr(doctor, name, dict)
+    monkeypatch.setattr(doctor, "_sandboxes", lambda: {"chosen": "local"})

@@ -246,7 +246,7 @@ def test_metadata_without_a_name_or_a_version_are_no_crash(tmp_path, on_path):
         find("verifiers", "answer")
 
 
-def test_doctor_lists_what_other_distributions_register(tmp_path, on_path):
+def test_doctor_lists_what_other_distributions_register(tmp_path, on_path, doctor_of_packages):
     lines = {"verifiers": "answer = verikit.verifiers.boxed:Boxed\nmine = theirs:Mine"}
     on_path(distribution(tmp_path, "evil", lines))
     told = {
