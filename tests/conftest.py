@@ -1,5 +1,7 @@
+import gc
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,10 @@ def examples(count):
     return count * settings().max_examples // WHOLE
 
 
+# Hundreds of tests start a process of their own. Without bytecode, most of its time would be compiling.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 ROOT = Path(__file__).resolve().parent.parent
 for _folder in ("judges", "trainers", "evals"):  # a source distribution holds no links
     if not os.path.lexists(ROOT / "verikit" / _folder):
@@ -35,6 +41,17 @@ QUICK = "VERIKIT_QUICK" in os.environ
 TIMES = ROOT / "tests" / "times.json"
 """Seconds of the cases that take a second or more. `VERIKIT_TIMES=1 pytest` writes them anew for what it runs."""
 A_SECOND = 1.0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector off the tests: tens of thousands of them stay until the end of the run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _seconds(item):
@@ -118,3 +135,15 @@ def rows(data):
 def linear():
     """Check that work on a hostile text grows with its length, not with the square of it."""
     return check_linear
+
+
+@pytest.fixture
+def doctor_of_packages(monkeypatch):
+    """`verikit doctor` that looks at packages only: to try each sandbox and each program takes seconds."""
+    from verikit.cli import doctor
+
+    for name in ("_sandbox", "browser_told", "office_told", "service_told"):
+        monkeypatch.setattr(doctor, name, lambda: "not tried")
+    for name in ("_languages", "_file_readers"):
+        monkeypatch.setattr(doctor, name, dict)
+    monkeypatch.setattr(doctor, "_sandboxes", lambda: {"chosen": "local"})

@@ -131,10 +131,9 @@ def test_doctor_tells_versions_and_what_each_extra_has():
     assert {"click", "pydantic", "sympy"} <= set(found["extras"][""]["have"])
     assert not found["extras"][""]["missing"]
     assert "pytest" in found["extras"]["dev"]["have"]
-    assert "core" in CliRunner().invoke(cli, ["doctor"]).output
 
 
-def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
+def test_doctor_gives_the_line_that_adds_what_is_missing(doctor_of_packages, monkeypatch):
     real = doctor.version
 
     def version(name):
@@ -147,6 +146,7 @@ def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
     assert found["parquet"] == {"have": {}, "missing": ["pyarrow"], "fix": "pip install 'verikit[parquet]'"}
     assert (found[""]["missing"], found[""]["fix"]) == (["sympy"], "pip install verikit")
     text = CliRunner().invoke(cli, ["doctor"]).output
+    assert "core" in text
     assert "missing pyarrow: pip install 'verikit[parquet]'" in text
 
 
@@ -154,6 +154,9 @@ def test_doctor_gives_the_lines_that_open_pages_and_start_services(monkeypatch):
     def refused(self):
         raise SandboxUnavailable("unshare: Operation not permitted", hint="an AppArmor profile with `userns`")
 
+    monkeypatch.setattr(doctor, "_sandbox", str)
+    monkeypatch.setattr(doctor, "_sandboxes", dict)
+    monkeypatch.setattr(doctor, "_languages", dict)
     monkeypatch.setattr(pages, "program", lambda: "")
     monkeypatch.setattr(services.ServiceBox, "_reply", refused)
     monkeypatch.setattr(readers, "find_spec", lambda package: None if package == "pypdfium2" else package)
@@ -203,6 +206,9 @@ def test_doctor_names_each_row_of_a_file_that_cant_be_used_by_line_and_field(tmp
 
 
 def test_doctor_tells_which_sandbox_code_uses_and_what_each_proves(monkeypatch):
+    for name in ("browser_told", "office_told", "service_told"):
+        monkeypatch.setattr(doctor, name, lambda: "not tried")
+    monkeypatch.setattr(doctor, "_file_readers", dict)
     found = doctor.examine()["sandboxes"]
     assert found["chosen"] == "local"
     assert {"process", "http://HOST", "docker:IMAGE"} <= set(found)

@@ -211,6 +211,15 @@ def test_a_distribution_that_is_on_the_path_twice_is_one(tmp_path, on_path):
     assert find("verifiers", "mine").__module__ == "verikit.verifiers.overlap.exact"
 
 
+def test_a_name_that_one_distribution_registers_is_found_without_reading_metadata(monkeypatch):
+    read = []
+    registered("verifiers")
+    registry._claims.cache_clear()
+    monkeypatch.setattr(registry, "_label", read.append)
+    find("verifiers", "exact")
+    assert read == []
+
+
 @pytest.mark.parametrize("value", ["no_such_package:Thing", "verikit.verifiers.overlap.exact:Nope"])
 def test_another_packages_broken_entry_breaks_only_itself(tmp_path, on_path, value):
     on_path(distribution(tmp_path, "theirs", {"verifiers": f"theirs = {value}"}))
@@ -237,7 +246,7 @@ def test_metadata_without_a_name_or_a_version_are_no_crash(tmp_path, on_path):
         find("verifiers", "answer")
 
 
-def test_doctor_lists_what_other_distributions_register(tmp_path, on_path):
+def test_doctor_lists_what_other_distributions_register(tmp_path, on_path, doctor_of_packages):
     lines = {"verifiers": "answer = verikit.verifiers.boxed:Boxed\nmine = theirs:Mine"}
     on_path(distribution(tmp_path, "evil", lines))
     told = {

@@ -1,6 +1,5 @@
 """The rooms of the package: what lies loose, what lies beside the verifiers, circles of packages, old names."""
 
-import ast
 import importlib
 import subprocess
 import sys
@@ -9,7 +8,7 @@ import tomllib
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_direction import CORE, MODULES
+from tests.modules import CORE, MODULES, facts, read
 from verikit.moved import MOVED
 
 LOOSE = 14
@@ -41,15 +40,9 @@ def package_imports():
     imports = {}
     for name, path in names.items():
         home = room(name, packages)
-        targets = {room(target, packages) for node in ast.parse(path.read_text("utf-8")).body for target in named(node)}
+        targets = {room(target, packages) for target in facts(path).ours_at_import}
         imports.setdefault(home, set()).update(targets - {home, "verikit"})
     return imports
-
-
-def named(node):
-    """The modules of ours that a statement imports."""
-    if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "verikit":
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def room(name, packages):
@@ -100,19 +93,19 @@ TWO_MEANINGS = {"Refusal", "Trajectory"}
 def test_a_public_class_name_means_one_thing():
     homes = {}
     for path in MODULES:
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+        for name in facts(path).classes:
+            if not name.startswith("_"):
+                homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in homes.items() if len(where) > 1 and name not in TWO_MEANINGS} == {}
 
 
 def test_no_conditional_expression_stands_in_another():
-    nested = []
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            branches = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
-            nested += [f"{path.relative_to(ROOT)}:{node.lineno}" for part in branches if isinstance(part, ast.IfExp)]
-    assert nested == []
+    nested = {path: facts(path).nested_conditionals for path in MODULES}
+    assert {path: lines for path, lines in nested.items() if lines} == {}
+
+
+def test_a_conditional_expression_in_another_is_seen():
+    assert read("a = b if c else d if e else f\ng = h if i else (j, k if l else m)\n").nested_conditionals == [1]
 
 
 LARGE = 10
@@ -121,39 +114,12 @@ MOST_LARGE = 0.0495
 """The share of large functions; it may only go down."""
 
 
-def complexity(function):
-    """One more than the branches of a function, without those of functions and classes within it."""
-    branches, nodes = 0, list(ast.iter_child_nodes(function))
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        if isinstance(node, ast.BoolOp):
-            branches += len(node.values) - 1
-        elif isinstance(node, ast.comprehension):
-            branches += 1 + len(node.ifs)
-        branches += isinstance(node, BRANCHES)
-        nodes += ast.iter_child_nodes(node)
-    return 1 + branches
-
-
-BRANCHES = (
-    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler),
-    *(ast.IfExp, ast.Assert, ast.match_case),
-)
-
-
 def test_complexity_counts_branches_and_none_of_inner_functions():
     source = "def f(a):\n    if a and [b for b in a if b]:\n        return lambda: 1 if a else 2\n"
-    assert complexity(ast.parse(source).body[0]) == 5
+    assert read(source).complexities == [5]
 
 
 def test_few_functions_are_large():
-    functions = [
-        node
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    large = sum(complexity(function) > LARGE for function in functions)
-    assert large / len(functions) <= MOST_LARGE, f"{large} of {len(functions)}"
+    complexities = [complexity for path in MODULES for complexity in facts(path).complexities]
+    large = sum(complexity > LARGE for complexity in complexities)
+    assert large / len(complexities) <= MOST_LARGE, f"{large} of {len(complexities)}"

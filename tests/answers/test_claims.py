@@ -34,10 +34,9 @@ OPPOSITES = [
 
 
 @pytest.mark.parametrize(("one", "other"), OPPOSITES + [(b, a) for a, b in OPPOSITES])
-@pytest.mark.parametrize("form", FORMS)
-def test_no_is_as_easy_to_say_as_yes(form, one, other):
-    assert verify(form.format(one), one).equal
-    assert not verify(form.format(other), one).equal
+def test_no_is_as_easy_to_say_as_yes(one, other):
+    assert [form for form in FORMS if not verify(form.format(one), one).equal] == []
+    assert [form for form in FORMS if verify(form.format(other), one).equal] == []
 
 
 @pytest.mark.parametrize("word", [*_VERBS, *_ADJECTIVES])

@@ -45,15 +45,15 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("token", TOKENS)
 @pytest.mark.parametrize(
     "around", ["{}", "x{}y", "<{}>", "[{}]", "{}{}", "List{}", "```\n{}\n```", "\u200b{}\n", "|{}|"]
 )
-def test_no_special_token_of_a_public_tokenizer_is_left_whole(token, around):
-    text = around.replace("{}", token)
-    assert token not in without_specials(text)
-    assert token not in visible(text)
-    assert token.split()[0] in visible(text).replace(" ", "")  # it can still be read
+def test_no_special_token_of_a_public_tokenizer_is_left_whole(around):
+    for token in TOKENS:
+        text = around.replace("{}", token)
+        assert token not in without_specials(text)
+        assert token not in visible(text)
+        assert token in visible(text).replace(" ", "")  # it can still be read
 
 
 @pytest.mark.parametrize(

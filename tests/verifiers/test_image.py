@@ -12,13 +12,14 @@ import pytest
 
 import verikit
 from tests.artifacts.books import left
+from tests.conftest import examples
 from verikit.errors import UsageError
 
 numpy = pytest.importorskip("numpy")
 Picture = pytest.importorskip("PIL.Image")
 from tests.artifacts.charts import chart, stored  # noqa: E402  (it needs Pillow)
 
-SEEDS = range(12)
+SEEDS = range(examples(12))
 
 
 def embedded(data):

@@ -13,7 +13,6 @@ from verikit.verifiers.overlap.sacrebleu import Bleu, Chrf, Ter
 from verikit.verifiers.overlap.wer import Cer, Wer
 
 sacrebleu = pytest.importorskip("sacrebleu")
-rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
 jiwer = pytest.importorskip("jiwer")
 rapidfuzz = pytest.importorskip("rapidfuzz")
 
@@ -61,6 +60,7 @@ def test_ter_is_sacrebleus_and_a_similarity_unless_the_rate_is_asked_for():
 @pytest.mark.parametrize("stemmer", [False, True])
 @pytest.mark.parametrize("part", ["fmeasure", "precision", "recall"])
 def test_rouge_is_rouge_scores(kind, stemmer, part):
+    rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")  # imports for seconds
     peer = rouge_scorer.RougeScorer([kind], use_stemmer=stemmer)
     same(
         Rouge(kind, part, stemmer),

@@ -144,7 +144,8 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
 
 
 def _check_single(kind: str, name: str) -> None:
-    labels = _claims(kind).get(name, [])
+    entries = _claims(kind).get(name, [])
+    labels = list(dict.fromkeys(map(_label, entries))) if len(entries) > 1 else []
     if len(labels) > 1:
         raise SpecError(
             f"{name} is registered by {' and by '.join(labels)} (entry points verikit.{kind}), so it is not used",
@@ -153,14 +154,12 @@ def _check_single(kind: str, name: str) -> None:
 
 
 @cache
-def _claims(kind: str) -> dict[str, list[str]]:
-    """The distributions that register each name, verikit's first."""
+def _claims(kind: str) -> dict[str, list[EntryPoint]]:
+    """The entries that register each name, verikit's first."""
     own = _own(kind)
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[EntryPoint]] = {}
     for entry in (*own.values(), *_of_others(kind, own)):
-        labels = found.setdefault(entry.name, [])
-        if (label := _label(entry)) not in labels:
-            labels.append(label)
+        found.setdefault(entry.name, []).append(entry)
     return found
 
 
@@ -228,7 +227,8 @@ def _label(entry: EntryPoint) -> str:
 def _stated(distribution: Distribution, name: str) -> str:
     """A field of a distribution's metadata. Empty if it is missing."""
     try:
-        return str(distribution.metadata[name]) if name in distribution.metadata else ""
+        metadata = distribution.metadata  # parsed anew each time
+        return str(metadata[name]) if name in metadata else ""
     except FileNotFoundError:
         return ""
 

@@ -46,13 +46,21 @@ if TYPE_CHECKING:
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+|[^()'\"*+,]+\.py):(?P<attr>[A-Za-z_][\w.]*)")
 _EXAMPLE = "e.g. 0.9*answer + 0.1*length(max=500)"
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_NAMED = (
+    r"(?P<named>[A-Za-z_~./](?:(?:[\w./~-]|%[0-9A-F]{2})*+:[A-Za-z_][\w.]*"
+    r"|(?:(?!\.toml\#)(?:[\w./~-]|%[0-9A-F]{2}))*+\.toml\#[\w-]+))"
+)
+"""An object or a file's spec within an expression."""
 _WITHIN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
-    r"(?P<named>[A-Za-z_~./](?:[\w./~-]|%[0-9A-F]{2})*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))",
+    rf"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|{_NAMED}"""
+    r"|[A-Za-z_~./](?:[\w./~-]|%[0-9A-F]{2})*+",
     re.ASCII,
 )
-"""A quoted string, in which names are ignored, or an object or a file's spec within an expression."""
-_OPERAND = re.compile(_WITHIN.pattern + r"\s*[*+(]", re.ASCII)
+"""A quoted string, in which names are ignored, an object or a file's spec, or other characters of names.
+
+Those are matched so that the search, which fails for them, does not start again at each of them.
+"""
+_OPERAND = re.compile(_NAMED + r"\s*[*+(]", re.ASCII)
 """The characters that may start an expression."""
 _GRADER = re.compile(r"[^'\"()*]+\.json")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
