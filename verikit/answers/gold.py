@@ -125,7 +125,7 @@ def _read_marked(text: str) -> ReadGold:
         return ReadGold(text, "letter", reading.tree, frozenset(letter))
     families, several = meanings(text), choices.several_letters(text)
     if reading.tree is None:
-        essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
+        essay = "the gold is a long text, not a short answer" if len(text.split()) > MAX_WORDS else ""
         problem = reading.problem if reading.too_big else essay or _unreadable(text)
         return ReadGold(text, "text", None, several, problem, meanings=families)
     return ReadGold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
