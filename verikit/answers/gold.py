@@ -104,7 +104,7 @@ def _gold(gold: str) -> ReadGold:
     text = found.text.strip() if found else text
     text = trimmed(text).rstrip("^_ ") or text
     if text.casefold() in _NO_GOLD or not text.strip("?"):
-        return ReadGold(text, "text", problem="the gold says that there is none")
+        return ReadGold(text, "text", problem="the gold states that there is no answer")
     return _read_marked(text)
 
 
