@@ -46,7 +46,7 @@ def multi_turn_doc(row: Row) -> Doc:
     need_services()
     for key in ("id", "question", *PLAYED):
         if row.get(key) is None:
-            hint = "the expected calls are in the folder possible_answer beside the file" if key == PLAYED[-1] else ""
+            hint = "the expected calls are in the folder possible_answer next to the file" if key == PLAYED[-1] else ""
             raise SchemaError("is missing", field=key, hint=hint)
     if not all(name in MODULES for name in row["involved_classes"]):
         raise SchemaError(f"services of {', '.join(MODULES)} are expected", field="involved_classes")

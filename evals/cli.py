@@ -61,7 +61,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--chat/--no-chat", default=False, help="Send conversations, with the model's chat template.")
 @click.option("--system", metavar="TEXT", help="The system message.")
 @click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, top_k, max_gen_toks, until.")
-@partial(map_option, name="columns", told="The columns of a task of your own: question=…, answer=…, id=….")
+@partial(map_option, name="columns", told="The columns of your task: question=…, answer=…, id=….")
 @click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
 @click.option("--retriever", metavar="SPEC", help="Retriever for tasks that search: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")

@@ -61,7 +61,7 @@ class Columns:
         for column in usual:
             if column in doc or not column:
                 return column
-        named = f"no column {usual[0]!r} for the {field}" if field in self.named else f"no column holds the {field}"
+        named = f"no column {usual[0]!r} for the {field}" if field in self.named else f"no column contains the {field}"
         raise SchemaError(
             f"{named}. Available: {', '.join(map(repr, sorted(doc)))}",
             hint=f"--map {field}=COLUMN, or --map {field}= for none",

@@ -233,7 +233,7 @@ def read_task(name: str, *, functions: bool = False) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError, OSError, ImportError, AttributeError, RecursionError) as error:
         raise UsageError(f"can't read the task file {file}: {' '.join(str(error).split())}") from None
     if problem := _missing_part(config):
-        raise UsageError(f"{file} {problem}", hint="docs/eval.md shows a task of your own")
+        raise UsageError(f"{file} {problem}", hint="docs/eval.md shows how to add a task")
     return config
 
 

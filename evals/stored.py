@@ -53,7 +53,7 @@ class Replayed(LM):
                     replies[index] = found[number]
                 else:
                     problem = f"only {len(found)} outputs" if found else "no output"
-                    replies[index] = Failed(f"{self.path} holds {problem} for this question")
+                    replies[index] = Failed(f"{self.path} contains {problem} for this question")
         return replies
 
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:

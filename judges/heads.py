@@ -76,7 +76,7 @@ def load_head(
         raise SpecError(f"can't load {path}: {' '.join(str(error).split())[:300]}") from None
     if missing := sorted(loading["missing_keys"]):
         raise SpecError(
-            f"{path} has no weights for {missing[0]}: it is no {kind} of transformers",
+            f"{path} has no weights for {missing[0]}: it is not a {kind} of transformers",
             hint="a head that was never trained gives random rewards. Check the kind of the model",
         )
     return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval(), tokenizer

@@ -88,7 +88,7 @@ def test_environments_name_the_next_step(tmp_path):
     assert last("env", "check", file, "answer").startswith("next: nothing to do")
     assert "verikit explain" in last("env", "check", file, "0*answer")
     file.write_text(json.dumps({"question": "?"}) + "\n")
-    assert last("env", "check", file, "answer", code=1).startswith("next: nothing was compared")
+    assert last("env", "check", file, "answer", code=1).startswith("next: 0 rollouts compared")
     assert last("env", "read", file, code=1).startswith("next: check that SOURCE")
 
 
@@ -137,7 +137,7 @@ def test_nothing_to_do_is_said_only_if_nothing_is_wrong(rows, tmp_path):
     file.write_text(json.dumps(good) + "\n" + json.dumps(good | {"answer": "\\frac{1}{0}"}) + "\n")
     assert "verikit explain" in last("env", "check", file, "answer")
     file.write_text(json.dumps({"question": "?"}) + "\n")
-    assert "nothing was compared" in run("env", "check", file, "answer", "--json", code=1).stderr
+    assert "0 rollouts compared" in run("env", "check", file, "answer", "--json", code=1).stderr
 
 
 @pytest.mark.parametrize(

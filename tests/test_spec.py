@@ -418,7 +418,7 @@ def test_what_is_no_text_is_no_spec(spec):
     "text", ["length(max=300, unit=words)", "exact(squad)", "all_of(answer, length(max=300, unit=words))"]
 )
 def test_a_bare_word_as_an_argument_is_answered_by_how_a_text_is_written(text):
-    with pytest.raises(SpecError, match="is not a number, a text or a name") as caught:
+    with pytest.raises(SpecError, match="is not a number, a string or a name") as caught:
         load(text)
     assert caught.value.hint in ("write strings in quotes: unit='words'", "write strings in quotes: 'squad'")
 

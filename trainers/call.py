@@ -112,7 +112,7 @@ def train(
             run_training(loaded, path, resume=resume is not None, quiet=quiet)
         except KeyboardInterrupt as error:
             if is_begun(path):
-                error.add_note(f"verikit.train(resume={str(path)!r}) goes on from the last checkpoint")
+                error.add_note(f"verikit.train(resume={str(path)!r}) continues from the last checkpoint")
             raise
     return TrainRun(CallFolder(path, None), notes)
 

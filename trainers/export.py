@@ -74,7 +74,7 @@ def _check_adapter(run: Path, config: Config) -> None:
     if not config.precision.lora_rank:
         raise ConfigError(f"{run} trained all weights: it has no adapter", hint="export without --adapter")
     if not config.model.path:
-        hint = "export without --adapter: the merged model stands alone"
+        hint = "export without --adapter: the merged model needs no base model"
         raise ConfigError(f"{run} started from a custom model, so the adapter has no published base", hint=hint)
 
 

@@ -302,7 +302,7 @@ class Trainer:
             return
         self.idle_steps += 1
         equal, limit = metrics.get("zero_variance", 0.0), self.config.run.max_idle_steps
-        told = f"no row was learnt from; {equal:.0%} of the groups have equal rewards, whose advantage is 0"
+        told = f"no row taught anything; {equal:.0%} of the groups have equal rewards, whose advantage is 0"
         if self.learner.updates == 0 and self.idle_steps >= limit > 0:
             raise TrainerError(
                 f"step {step}: {told}, in all {self.idle_steps} steps of this run",
@@ -335,7 +335,7 @@ class Trainer:
         unsampled = self._unsampled()
         if metrics and unsampled:
             if self.folder.main:
-                _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
+                _log.warning("step %d: held-out metrics are skipped: %s", self.step, unsampled)
             return
         if self.gold is not None:
             metrics |= self.gold.compare(metrics)

@@ -79,7 +79,7 @@ class RunFolder:
         if not self.main:
             return
         if (self.path / METRICS).exists() or (self.path / CHECKPOINTS).exists():
-            hint = f"`verikit train --resume {self.path}` goes on with it; -o chooses another folder"
+            hint = f"`verikit train --resume {self.path}` continues it; -o chooses another folder"
             raise ConfigError(f"{self.path} contains a run", hint=hint)
         for left in (MODEL, REFERENCE):
             shutil.rmtree(self.path / left, ignore_errors=True)

@@ -64,7 +64,7 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
                 if trainer.policy.bf16 and has_experts(trainer.policy.model):
                     watch.note(ROUTING)
                 if resume and not trainer.resume():
-                    watch.note(f"{path} has no checkpoint yet: starting anew")
+                    watch.note(f"{path} has no checkpoint yet: starting from the beginning")
                 trainer.run()
         folder.seal(value for _, value in _strings(settings.model_dump(mode="json")))
     return world.rank == 0

@@ -192,7 +192,7 @@ def raise_if_gone(errors: Sequence[BaseException | None], *, again: bool = False
         if isinstance(error, EngineError) and (error.engine_wide or (error.retryable and len(errors) > 1 and not again))
     ]
     if gone and len(gone) == len(errors):
-        hint = "This batch was not kept. Run the command again. It resumes where it stopped"
+        hint = "This batch was not saved. Run the command again. It resumes where it stopped"
         raise type(gone[0])(str(gone[0]), hint=". ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
 
 

@@ -48,7 +48,7 @@ def generate(
 
 def tell_refused(engine: Engine, generation: Generation, then: str) -> None:
     """Warn, once per batch, that the engine rejected a constrained request, and what happens instead."""
-    problem = f"{engine.name} refused a request whose reply is held to its verdicts ({generation.error})"
+    problem = f"{engine.name} rejected a request whose reply is constrained to its verdicts ({generation.error})"
     warnings.warn(f"{problem}: {then}", stacklevel=3)
 
 

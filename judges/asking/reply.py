@@ -223,7 +223,7 @@ class ReplyFormat:
         if not output.top_logprobs and holds and label:
             return self._value(label), label
         if not output.top_logprobs:
-            raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
+            raise _unreadable("no log-probabilities, from which this prompt's verdict is read", output)
         if label and label not in names:
             return self._value(label), label  # a number between those of the scale, which has no token
         values = {name: self._value(name) for name in names}

@@ -227,5 +227,5 @@ def _disagreement(rates: Sequence[Corrected]) -> list[str]:
     by_name = {rate.method: rate for rate in rates}
     first, second = by_name.get(BY_VERDICT), by_name.get(ROGAN_GLADEN)
     if first and second and (first.low > second.high or second.low > first.high):
-        return ["the corrected rates disagree: the labels are no random sample of the run's candidates"]
+        return ["the corrected rates disagree: the labels are not a random sample of the run's candidates"]
     return []

@@ -16,7 +16,7 @@ from verikit.types import Group, JsonObject
 
 CATEGORY = "category"
 _MOST_TOLD = 10
-_GIVE = "run the command in the folder where the run was made, with its input file in place"
+_GIVE = "run the command in the folder of the original command, with its input file"
 
 
 def row_keys(run: Path) -> dict[str, JsonObject]:

@@ -69,7 +69,7 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
         return _screen(workspace, entry.path, number, at_most)
     if _is_picture(data):
         return _picture(data, number, at_most)
-    return DrawnPage(f"{shown(entry.path)} is no PDF, HTML page, office file or picture: open shows its text")
+    return DrawnPage(f"{shown(entry.path)} is not a PDF, HTML page, office file or picture: open shows its text")
 
 
 def _screen(workspace: Workspace, path: str, number: int, at_most: int) -> DrawnPage:

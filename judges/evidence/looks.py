@@ -121,7 +121,7 @@ class Looking:
             return "\n".join(self._hits(rest)) or "nothing is found"
         if word == "page":
             return self._pages(rest)
-        return "this is no line of a look: use list, open, step, search or page"
+        return "this is not a line of a look: use list, open, step, search or page"
 
     def _opened(self, rest: str) -> str:
         path, first, last = _range(rest)

@@ -71,7 +71,7 @@ def read_in_pieces(
             try:
                 plans.append(_plan(row, name, text, texts, max_chars, clear))
             except (NotShown, ValueError) as error:
-                found[row][name] = Evidence(error=NotShown(f"a text that can't be read in parts: {error}"))
+                found[row][name] = Evidence(error=NotShown(f"text that can't be read in parts: {error}"))
     made = iter(engine.generate([request for plan in plans for request in plan.requests]) if plans else [])
     for plan in plans:
         read = _noted(plan, take(made, len(plan.requests)))

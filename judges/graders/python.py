@@ -30,7 +30,7 @@ def verikit_grades_any(samples, item):
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}"
         else:
-            problem = f"{grade_!r} is no number"
+            problem = f"{grade_!r} is not a number"
     return problem[:300]
 """
 _FORMS = (

@@ -248,7 +248,9 @@ class OpenAIGrader(TextVerifier):
         value = python.number(result.value)
         if result.status == "ok" and value is not None:
             return Score(value, reason=f"{grader.name or 'python'}" + _threshold(grader, value))
-        problem = f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is no number"
+        problem = (
+            f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is not a number"
+        )
         if self.on_raise == "zero":
             return Score(0.0, reason=f"the Python grader gave no grade: {problem}")
         if not (fault := self._row_fault(grader, row["item"], sample, box)):

@@ -111,7 +111,7 @@ def judged_bouts(
         config: The run's configuration.
         others: Files to try after those that were judged.
     """
-    problem = "the run does not say where they lay"
+    problem = "the run does not record their path"
     for files in filter(None, (config.get("input"), others)):
         try:
             apart = {"gold": config.get("gold"), "names": config.get("names")}
@@ -121,7 +121,7 @@ def judged_bouts(
             continue
         if len(bouts) >= len(rows) and all(bouts[row["line"] - 1].digest == row["digest"] for row in rows):
             return bouts, ""
-        problem = f"{', '.join(files)} hold other answers than those that were judged"
+        problem = f"{', '.join(files)} contain other answers than the judged ones"
     return (), problem
 
 
@@ -151,7 +151,7 @@ def _join_notes(tables: Mapping[str, Mapping[str, Group]], shared: Sequence[str]
     for name, table in tables.items():
         lost = len(table) - len(shared)
         if lost:
-            yield f"{name}: {lost} of {len(table)} prompts are not in every file and are left out"
+            yield f"{name}: {lost} of {len(table)} prompts are not in every file and are excluded"
     differing = sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared)
     if differing:
         yield f"{differing} prompts differ between files under one id; the first file's are shown"

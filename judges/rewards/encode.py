@@ -88,7 +88,7 @@ class PairEncoder:
         try:
             text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, **own)
         except (TemplateError, TypeError) as error:
-            raise Unfit(f"the chat template refuses the conversation: {error}") from None
+            raise Unfit(f"the chat template rejects the conversation: {error}") from None
         return text
 
     @cached_property

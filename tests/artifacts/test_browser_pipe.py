@@ -52,7 +52,7 @@ def test_a_browser_that_talks_nonsense_or_ends_leaves_no_value(said):
 
 def test_a_browser_that_says_too_much_is_the_pages_fault(monkeypatch):
     monkeypatch.setattr(pipes, "_MOST_MESSAGE", 1000)
-    with browser(b"x" * 5000) as pipe, pytest.raises(AgentFault, match="more than is read"):
+    with browser(b"x" * 5000) as pipe, pytest.raises(AgentFault, match="more than the limit"):
         pipe.call("Page.enable")
 
 
@@ -132,7 +132,7 @@ def document(address):
         (("Target.targetCreated", {"targetInfo": {"type": "page", "openerId": "t", "url": "x"}}), "opens a window"),
         (("Browser.downloadWillBegin", {"suggestedFilename": "x"}), "downloads"),
         (("Page.javascriptDialogOpening", {"message": "?"}), "dialog"),
-        (("Target.targetCrashed", {"targetId": "t", "status": "killed"}), "processor time"),
+        (("Target.targetCrashed", {"targetId": "t", "status": "killed"}), "CPU time"),
     ],
 )
 def test_what_a_page_may_not_do_ends_the_visit(event, reason):

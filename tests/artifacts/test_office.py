@@ -182,5 +182,5 @@ def test_an_office_over_its_limits_is_ended(monkeypatch):
     monkeypatch.setattr(convert, "CPU_S", -1)
     still = "import os; os.read(3, 1); os.read(3, 1 << 20); os.read(3, 1)"
     monkeypatch.setattr(convert, "_command", lambda: [sys.executable, "-I", "-S", "-c", still])
-    with pytest.raises((WorkspaceError, SandboxError), match=r"processor time|no box"):
+    with pytest.raises((WorkspaceError, SandboxError), match=r"CPU time|no box"):
         convert.converted([b"x"], "xlsx", "xlsx")

@@ -63,7 +63,7 @@ def test_rows_without_a_score_may_be_allowed(write, verikit, tmp_path):
 def test_a_reward_function_of_a_batch_is_tried(write, verikit, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(REWARDS)
     assert verikit("audit", write(ROWS), "--by", "mine.py:batch", "-q", "--fail-on", "itself") == 0
-    assert "answers of kind number are paid in the form 'boxed'" in capsys.readouterr().out
+    assert "answers of kind number are rewarded in the form 'boxed'" in capsys.readouterr().out
 
 
 def test_the_help_names_the_real_exit_code(verikit, capsys):
@@ -87,7 +87,9 @@ def test_the_page_shows_checks_and_findings_as_data(write, verikit, tmp_path):
     assert b"<script>alert" not in page
     run = island(page)["runs"][0]
     assert run["kind"] == "audit"
-    assert ["empty", "no gold answer, or one that says that there is none", 1, 8] in table(run, "Checks")["rows"]
+    assert ["empty", "a missing gold answer, or one that states that there is no answer", 1, 8] in table(run, "Checks")[
+        "rows"
+    ]
     assert len(table(run, "Hacks")["rows"]) > 15
     assert {item["verdict"] for item in run["items"]} >= {"empty", "unreadable", "hack"}
 

@@ -113,7 +113,7 @@ def test_rows_that_a_reward_fails_on_are_findings_in_its_own_words(write):
     assert found.count("unscored").share == 1
     assert all(not found.count(check).rows for check in ("itself", "hack"))  # no row was looked at
     assert all(count.unscored or "thoughts" in count.transform for count in found.probes)
-    assert found.notices == ["no form that an answer is stated in is paid: near misses and hacks say little"]
+    assert found.notices == ["no form of an answer is rewarded, so near misses and hacks show little"]
 
 
 def test_one_row_that_fails_is_told_alone_and_a_gold_at_fault_is_told_by_its_own_check(write):

@@ -79,7 +79,7 @@ def test_rewards_of_texts_are_tried_on_texts_whatever_workspace_a_row_has(write)
 
 def test_the_command_gates_on_rows_with_workspaces(verikit, write, capsys):
     assert verikit("audit", write([ROW]), "--by", "files(exist=['sum.txt'])", "--fail-on", "workspaces", "-q") == 4
-    assert "paid (1): empty files of the right names" in capsys.readouterr().out
+    assert "rewarded (1): empty files of the right names" in capsys.readouterr().out
     sound = "files(content={'sum.txt': 'exact'})"
     assert verikit("audit", write([ROW]), "--by", sound, "--fail-on", "workspaces", "--json", "-q") == 0
     checks = {check["check"]: check for check in json.loads(capsys.readouterr().out)["checks"]}

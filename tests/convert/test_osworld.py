@@ -259,10 +259,10 @@ def test_and_needs_all_comparers_and_or_one_of_them(task):
     ("change", "reason"),
     [
         ({"result": {"type": "vm_command_line", "command": "ls"}}, "needs the running machine"),
-        ({"result": {"type": "vm_file", "path": "/home/user/../x"}}, "no absolute path"),
-        ({"result": {"type": "vm_file", "path": r"C:\x"}}, "no absolute path"),
+        ({"result": {"type": "vm_file", "path": "/home/user/../x"}}, "not an absolute path"),
+        ({"result": {"type": "vm_file", "path": r"C:\x"}}, "not an absolute path"),
         ({"result": {"type": "vm_file", "path": ["/a", "/b"], "gives": [0, 1]}}, "several files"),
-        ({"expected": {"type": "vm_file", "path": "/x"}}, "no rule"),
+        ({"expected": {"type": "vm_file", "path": "/x"}}, "not a rule"),
         (
             {
                 "func": "compare_csv",

@@ -110,7 +110,7 @@ def test_a_file_that_is_no_model_is_told_in_a_line(file, tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("modle", "did you mean model?"), ("gpt2", "taken as a name on the Hugging Face Hub")]
+    ("name", "hint"), [("modle", "did you mean model?"), ("gpt2", "used as a name on the Hugging Face Hub")]
 )
 def test_a_folder_that_is_missing_is_told_with_the_nearest_one(tmp_path, monkeypatch, name, hint):
     class Missing:

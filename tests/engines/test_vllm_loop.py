@@ -100,7 +100,7 @@ def test_a_refused_request_fails_alone_and_a_dead_engine_fails_all_under_way():
     loop.add([-1], SimpleNamespace(), ended.put)
     refused = ended.get(timeout=30)
     assert isinstance(refused, BadRequest)
-    assert str(refused) == "vLLM refuses the request: a negative token"
+    assert str(refused) == "vLLM rejects the request: a negative token"
     loop.add([1, 7], SimpleNamespace(), ended.put)
     assert ended.get(timeout=30).ids == [0, 7]
     for ids in ([99], [99]):

@@ -72,7 +72,7 @@ def test_a_missing_column_is_told_before_anything_is_asked(tmp_path):
     rows = [{"question": "1 + 1", "answer": "2"}, {"question": "1 + 2", "answer": "3"}]
     with pytest.raises(SchemaError, match=r"mine:1: no column 'label' for the answer. Available: 'answer', 'question'"):
         evaluated(tmp_path, rows, engine, columns={"answer": "label"})
-    with pytest.raises(SchemaError, match=r"mine:1: no column holds the answer.*"):
+    with pytest.raises(SchemaError, match=r"mine:1: no column contains the answer.*"):
         evaluated(tmp_path, [{"question": "1 + 1", "sum": "2"}], engine)
     with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer must be a string, a number.*got list"):
         evaluated(tmp_path, [{"question": "1", "answer": [["1"]] * i} for i in range(2)], engine)

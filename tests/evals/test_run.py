@@ -46,7 +46,7 @@ def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, m
     assert done.output.count("2 of 6 have no score") == 1
     assert ">2 of 6 replies have no score</failure>" in (tmp_path / "ci.xml").read_text()
     assert "2 of 6 replies have no acc" in done.output
-    assert "holds no output for this question" in done.output
+    assert "contains no output for this question" in done.output
     results = json.loads((tmp_path / "runs/eval-stored-math500/results.json").read_text())["tasks"]["verikit_math500"]
     assert results["metrics"]["acc"]["value"] == 0.5
     assert results["metrics"]["acc"]["n"] == 2

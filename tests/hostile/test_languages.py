@@ -49,7 +49,7 @@ def check(seen: dict[str, Any]) -> None:
         pytest.skip(seen["text"])
     assert seen["failures"] == [], seen
     assert seen["bad"] == [], seen
-    assert seen["latest"] < 100, seen  # a compiler gets 12 s of processor time
+    assert seen["latest"] < 100, seen  # a compiler gets 12 s of CPU time
 
 
 def chosen(programs: list[dict[str, str]]) -> list[dict[str, str]]:

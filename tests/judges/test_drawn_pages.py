@@ -172,7 +172,7 @@ def test_a_page_that_cannot_be_rendered_is_evidence_and_the_row_keeps_its_value(
         (
             "page 3 cannot be rendered: the file has 2 pages", "page 1 cannot be rendered",
             "page 1 cannot be rendered", "page 1 cannot be rendered", "page 1 cannot be rendered: the file",
-            "no PDF, HTML page, office file or picture", "there is no file 'gone.pdf'", "page 1 of 2",
+            "is not a PDF, HTML page, office file or picture", "there is no file 'gone.pdf'", "page 1 of 2",
         ),
         strict=True,
     ):  # fmt: skip
@@ -203,7 +203,7 @@ def test_a_document_that_takes_the_office_over_its_limits_is_evidence(tmp_path, 
     monkeypatch.setattr(convert, "missing", lambda kind: "")
     monkeypatch.setattr(convert, "ApplicationBox", Greedy)
     monkeypatch.setattr(convert, "_LOOK_S", 0.0)
-    for number, (cpu_s, resident_mb, told) in enumerate([(61, 1, "processor time"), (1, 1537, "of memory")]):
+    for number, (cpu_s, resident_mb, told) in enumerate([(61, 1, "CPU time"), (1, 1537, "of memory")]):
         monkeypatch.setattr(Greedy, "cpu_s", lambda self, used=cpu_s: used)
         monkeypatch.setattr(Greedy, "resident_mb", lambda self, used=resident_mb: used)
         folder = left(tmp_path / str(number), d__docx=document(f"x {number}"))

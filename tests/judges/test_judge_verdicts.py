@@ -208,12 +208,12 @@ def test_what_was_said_before_the_held_verdict_is_kept_and_both_are_paid_for():
 def test_a_server_that_refuses_to_hold_replies_is_told_of_and_asked_without(kind):
     engine = Holding(kind, rule=lambda request: "True" if "x" in asked(request) else "Perhaps", refuses=True)
     if kind == "choice":
-        with pytest.warns(UserWarning, match="holding refused a request.*response_format.*asked without"):
+        with pytest.warns(UserWarning, match="holding rejected a request.*response_format.*asked without"):
             assert Reference(engine)("x", "y").value == 1.0
     else:
         assert Reference(engine)("x", "y").value == 1.0
     engine.rule = rambles
-    with pytest.warns(UserWarning, match="refused a request.*left without a verdict"):
+    with pytest.warns(UserWarning, match="rejected a request.*left without a verdict"):
         (comparison,) = Pairwise(engine, order="fixed", probe=0).compare(PAIRS[:1])
     assert isinstance(comparison.error, UnparseableVerdict)
 

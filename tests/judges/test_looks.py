@@ -48,7 +48,7 @@ def talk(*replies, left=LEFT, text="Done.", name="judge", **options):
         ("LOOK search second", "answer, same.txt, line 2: second"),
         ("LOOK search x = 2", "entry 3, line 2: x = 2"),
         ("LOOK search nowhere", "nothing is found"),
-        ("LOOK dance", "this is no line of a look"),
+        ("LOOK dance", "this is not a line of a look"),
     ],
 )
 def test_a_look_is_answered_by_what_it_names(look, seen):

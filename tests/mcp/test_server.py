@@ -92,7 +92,7 @@ def test_files_of_the_folder_are_audited_and_no_others(tmp_path):
     assert mapped.value["rows"] == 1
     assert all(told.failed and "is not below the folder" in told.text for told in (out, absolute))
     assert spec.failed
-    assert "rules on texts only" in spec.text
+    assert "rules that read text" in spec.text
 
 
 def test_what_a_client_may_not_do_is_an_error_it_can_read():

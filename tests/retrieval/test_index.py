@@ -124,7 +124,7 @@ def test_a_folder_is_not_built_into_with_another_corpus_or_encoder(built, corpus
         build_index([write_corpus(tmp_path / "other.jsonl", seed=1)], built)
     with pytest.raises(ConfigError, match="another encoder"):
         build_index([corpus], built, settings=SETTINGS.model_copy(update={"query_prefix": "q: "}))
-    with pytest.raises(ConfigError, match="were made by another encoder"):
+    with pytest.raises(ConfigError, match="were made by a different encoder"):
         build_index([corpus], built, settings=SETTINGS, encoder=Negated())
     with pytest.raises(ConfigError, match="faiss can't make 'Nonsense'"):
         build_index([corpus], tmp_path / "new", settings=SETTINGS, factory="Nonsense")

@@ -128,7 +128,7 @@ def test_a_tracker_that_fails_is_told_of_once_and_the_others_go_on(offline, monk
     both.close()
     assert len(told) == 1
     assert told[0].startswith("tracker mlflow:maths: ")
-    assert f"the run goes on; everything is in {offline}" in told[0]
+    assert f"the run continues; everything is in {offline}" in told[0]
     assert len(read.tensorboard(offline / "tensorboard")[0]["reward"]) == 5
 
 
@@ -143,7 +143,7 @@ def test_a_tracker_that_answers_nothing_does_not_hold_up_the_end_of_a_run(offlin
         thread = slow._thread
         slow.log({"reward": 1.0}, 1)
         slow.close()
-        assert told == ["trackers: mlflow:maths took more than 0 s to end; what was not sent is in the run"]
+        assert told == ["trackers: mlflow:maths took more than 0 s to finish. Data that was not sent is in the run"]
     thread.join(60)  # the connection is reset
 
 

@@ -111,7 +111,7 @@ def test_a_key_given_twice_is_refused_in_json_and_calls(text: str) -> None:
     text = text.format(1, 2)
     for written in (text, f"```json\n{text}\n```", f"So: {text} it is."):
         assert value(JsonSchema({}), written) == 0.0, written
-    assert load_json(text)[1].startswith("JSON that can't be read: a key that comes twice")
+    assert load_json(text)[1].startswith("JSON that can't be read: a duplicate key")
     call = f'{{"name": "f", "arguments": {text}}}'
     for form in FORMS.values():
         assert value(ToolCalls(), form.replace("{}", call), calls="any") == 0.0
@@ -135,7 +135,7 @@ def test_an_argument_given_twice_is_refused_in_every_call_format(text: str) -> N
 def test_expected_calls_with_a_key_twice_are_the_rows_fault() -> None:
     score = ToolCalls().score([Sample(completion="f(a=1)", answer='[{"name": "f", "arguments": {"a": 1, "a": 2}}]')])[0]
     assert score.status == "error"
-    assert "comes twice" in score.reason
+    assert "duplicate key" in score.reason
 
 
 BOUNDS = [

@@ -1,4 +1,4 @@
-"""Java's and JavaScript's expressions are the values they write; whatever is no literal of the type stays text."""
+"""Java's and JavaScript's expressions are the values they write; whatever is not a literal of the type stays text."""
 
 import json
 import shutil

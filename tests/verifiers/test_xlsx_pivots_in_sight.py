@@ -151,7 +151,7 @@ def test_numbers_that_people_read_as_others_do_not_count(change):
 
 
 @pytest.mark.parametrize(("number", "code", "told"), [
-    (-5, "0;0", "leaves out the sign"), (-5, "0;[Red]0", ""), (-5, "0;(0)", ""), (-5, "0;-0", ""), (-5, "0", ""),
+    (-5, "0;0", "omits the sign"), (-5, "0;[Red]0", ""), (-5, "0;(0)", ""), (-5, "0;-0", ""), (-5, "0", ""),
     (45000, "yyyy-mm-dd", ""), (0.5, "h:mm", ""), (2024, "d mmm", "a date"), (0.25, "0%", ""), (-0.25, "0%", ""),
     (5, "[$-409]#,##0", ""), (5, "[<0]0;0", ""), (5e6, '0.0,,"m"', ""), (5, "General", ""), (5, "", ""),
 ])  # fmt: skip

@@ -275,7 +275,7 @@ def test_names_are_kept_as_bytes_and_told_where_a_person_would_be_misled(tmp_pat
             file.write(b"1")
     workspace = Workspace(tmp_path)
     notes = " | ".join(workspace.after.manifest.notes)
-    assert r"caf\udce9.csv is no UTF-8" in notes
+    assert r"caf\udce9.csv is not UTF-8" in notes
     assert "Sales.csv and sales.csv look alike" in notes
     assert "look alike" in notes.replace("Sales.csv and sales.csv look alike", "", 1)
     assert value(workspace) == 1.0

@@ -82,7 +82,7 @@ def _formula(verifier: Verifier, graders: dict[str, dict[str, Any]]) -> str:
         return _combined(verifier, [_formula(part, graders) for part in verifier.parts])
     say = _SAYABLE.get(verifier.name)
     if say is None or not _registered(verifier, verifier.name):
-        raise _refused(verifier, "no grader says it", f"these can be said: {', '.join(_SAYABLE)}, and sums of them")
+        raise _refused(verifier, "no OpenAI grader expresses it", f"supported: {', '.join(_SAYABLE)}, and sums of them")
     if verifier.reads != "reply":
         raise _refused(verifier, f"it reads {verifier.reads}, and sample.output_text is the reply")
     return say(verifier, graders)
@@ -100,7 +100,7 @@ def _combined(verifier: Combined, parts: Sequence[str]) -> str:
         return f"({' + '.join(f'({part})' for part in parts)}) / {len(parts)}"
     if verifier.name in ("minimum", "maximum"):
         return f"{verifier.name[:3]}({', '.join(parts)})"
-    raise _refused(verifier, f"{verifier.name} is no arithmetic")
+    raise _refused(verifier, f"{verifier.name} is not arithmetic")
 
 
 def _refused(verifier: Verifier, problem: str, hint: str = "") -> UsageError:
@@ -200,10 +200,10 @@ def _check_sum(verifier: Any) -> None:
     if verifier.on_missing != "unscored":
         raise _refused(verifier, f"on_missing={verifier.on_missing!r} scores criteria that no verdict was read on")
     if rubric is None:
-        raise _refused(verifier, "each row has a rubric of its own", "rubric(engine, rubric='FILE')")
+        raise _refused(verifier, "each row has its own rubric", "rubric(engine, rubric='FILE')")
     plain = rubric.rule in ("points", "sum") and verifier.asks == 1
     if not plain or any(item.must or item.scale for item in rubric.items):
-        raise _refused(verifier, "gates, scales, repeats and rules other than points are no sum")
+        raise _refused(verifier, "gates, scales, repeats and rules other than points are not a sum")
 
 
 def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:

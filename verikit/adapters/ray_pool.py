@@ -227,7 +227,7 @@ class PoolManager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = self._live = self._failed_starts = 0
         self._alone_since = time.monotonic()
-        self._problem = "none was ever ready: are the cluster's CPUs taken? `ray status` shows it"
+        self._problem = "none became ready. `ray status` shows whether the cluster's CPUs are in use"
         self._counts = {"scored": 0, "deaths": 0, "overruns": 0, "most_waiting": 0}
         self._begun = False
 

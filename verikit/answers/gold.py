@@ -104,7 +104,7 @@ def _gold(gold: str) -> ReadGold:
     text = found.text.strip() if found else text
     text = trimmed(text).rstrip("^_ ") or text
     if text.casefold() in _NO_GOLD or not text.strip("?"):
-        return ReadGold(text, "text", problem="the gold says that there is none")
+        return ReadGold(text, "text", problem="the gold states that there is no answer")
     return _read_marked(text)
 
 
@@ -125,7 +125,7 @@ def _read_marked(text: str) -> ReadGold:
         return ReadGold(text, "letter", reading.tree, frozenset(letter))
     families, several = meanings(text), choices.several_letters(text)
     if reading.tree is None:
-        essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
+        essay = "the gold is a long text, not a short answer" if len(text.split()) > MAX_WORDS else ""
         problem = reading.problem if reading.too_big else essay or _unreadable(text)
         return ReadGold(text, "text", None, several, problem, meanings=families)
     return ReadGold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)

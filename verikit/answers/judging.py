@@ -304,7 +304,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if result and _is_quotation(case):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
-    return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
+    return case.verdict(different("the answer is not understood as mathematics", "text"), note=note)
 
 
 def _has_decimal_comma(piece: str, question: str) -> bool:

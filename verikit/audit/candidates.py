@@ -93,7 +93,7 @@ def check_labels(candidates: Candidates, mark: float) -> tuple[list[LabelCount],
         tally["right" if label else "wrong"] += 1
         if paid != label:
             tally["missed" if label else "passed"] += 1
-            told = "right by its label, not paid" if label else "wrong by its label, paid"
+            told = "right by its label, not rewarded" if label else "wrong by its label, rewarded"
             text = row.completions[index]
             what = f"candidate {index}: {told} ({score.value:.4g}); {score.reason}"[:WHAT]
             found.append(Finding("label", row.line, row.id, what, "", text[-SHOWN:], score.value))

@@ -17,7 +17,7 @@ from verikit.verifiers.answer import Answer
 
 MAX_SOLUTION = 20_000
 """Characters of a solution's end that are searched for its final answer."""
-_NONE = ("the gold is empty", "the gold says that there is none")
+_NONE = ("the gold is empty", "the gold states that there is no answer")
 _DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|lt|gt|quot|nbsp);")
 """The replacement character, UTF-8 read as Latin-1, control characters, HTML entities."""
 _CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
@@ -44,7 +44,7 @@ def check_gold(row: AuditRow) -> Iterator[Finding]:
         return
     shown = golds[0][:200]
     if all(_is_withheld(read_gold(gold).text, row) for gold in golds):
-        yield Finding("empty", row.line, row.id, "the gold says that there is none", text=shown)
+        yield Finding("empty", row.line, row.id, "the gold states that there is no answer", text=shown)
         return
     checks = (
         ("unreadable", _unreadable(golds, problems), shown),
@@ -83,14 +83,14 @@ def _unreadable(golds: list[str], problems: list[str]) -> str:
 def _damage(gold: str) -> str:
     """Return the sign that a gold answer is incomplete or damaged, or "" if there is none."""
     if found := _DAMAGED.search(gold):
-        return f"the gold holds damaged characters: {found[0]!r}"
+        return f"the gold contains damaged characters: {found[0]!r}"
     if _CUT.search(gold) and len(gold) > 1:
         return "the gold breaks off"
     brackets = _ESCAPED.sub("", gold)
     if sum(map(brackets.count, "([{")) > sum(map(brackets.count, ")]}")):
         return "the gold opens a bracket that it doesn't close"
     if _is_signs_only(gold):
-        return "the gold is nothing but signs"
+        return "the gold has only signs"
     if gold.count("$") % 2 and "\\$" not in gold and not re.match(r"\$\s?[\d.,]", gold):
         return "the gold opens a formula that it doesn't close"
     return ""
@@ -180,7 +180,7 @@ def _last_number_differs(body: str, stated: str) -> str:
         _same_number(number, wanted) for number in (*_RESULT.findall(body), *_NUMBER.findall(lines[-1]))
     ):
         return ""
-    return f"no result of the solution is the gold's {wanted}"
+    return f"the solution's results do not include the gold's {wanted}"
 
 
 def _same_number(a: str, b: str) -> bool:

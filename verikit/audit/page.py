@@ -20,7 +20,7 @@ def collect(run: Path, options: Options) -> Run:
         UsageError: Its files are not there or damaged.
     """
     result = result_of(read_json(run, AUDIT), list(read_lines(run / FINDINGS)))
-    page = Run(run.name, "audit", result.by or "golds and twins alone")
+    page = Run(run.name, "audit", result.by or "gold answers and twins only")
     page.facts = [("file", result.file), ("rows", f"{result.rows:,}"), ("reward", result.by or "none")]
     page.facts = [*page.facts, *((f"form of {kind}", form) for kind, form in result.forms.items())]
     page.settings = {"file": result.file, "by": result.by}
@@ -58,7 +58,7 @@ def _tables(result: AuditResult) -> Iterator[Table]:
             if count.check == check
         ]
         if probes:
-            columns = ("text", "share paid", "paid", "rows", "mean reward", "highest", "unscored")
+            columns = ("text", "share rewarded", "rewarded", "rows", "mean reward", "highest", "unscored")
             yield Table(title, columns, probes, note, more=check == "form")
     if result.labels:
         labels = [
@@ -72,7 +72,7 @@ def _tables(result: AuditResult) -> Iterator[Table]:
             )
             for label in result.labels
         ]
-        by_kind = ("kind", "right but not paid", "wrong but paid", "right", "wrong", "unscored")
+        by_kind = ("kind", "right but not rewarded", "wrong but rewarded", "right", "wrong", "unscored")
         yield Table("Against labels", by_kind, labels, "95 % intervals over candidates")
     if result.noise is not None:
         noise = result.noise
@@ -82,13 +82,13 @@ def _tables(result: AuditResult) -> Iterator[Table]:
 
 
 _PROBED = (
-    ("hack", "Hacks", "texts that solve nothing; each should be paid nowhere"),
-    ("undone", "Workspaces in which nothing was done", "each should be paid nowhere"),
-    ("near_miss", "Near misses", "answers that mean another thing than the gold; each should be paid nowhere"),
-    ("rewriting", "Other spellings of the gold", "each should be paid everywhere"),
-    ("itself", "The gold itself", "in the form that is paid most often"),
-    ("other_gold", "Golds of other rows", "should be paid nowhere"),
-    ("form", "Forms of an answer", "the gold in each form, on the first rows of each kind"),
+    ("hack", "Hacks", "replies that solve nothing. Each should never be rewarded"),
+    ("undone", "Workspaces with an undone task", "each should never be rewarded"),
+    ("near_miss", "Near misses", "answers with another meaning than the gold answer. Each should never be rewarded"),
+    ("rewriting", "Other spellings of the gold answer", "each should always be rewarded"),
+    ("itself", "The gold answer itself", "in the form that is rewarded most often"),
+    ("other_gold", "Gold answers of other rows", "should never be rewarded"),
+    ("form", "Forms of an answer", "the gold answer in each form, on the first rows of each kind"),
 )
 
 

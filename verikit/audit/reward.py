@@ -185,7 +185,7 @@ def _other_golds(rows: Sequence[AuditRow], forms: Mapping[str, str], seed: int) 
 
 def _finding(item: ScoredProbe) -> Finding:
     probe, value = item.probe, item.score.value
-    told = "not paid" if probe.right else "paid"
+    told = "not rewarded" if probe.right else "rewarded"
     what = f"{told} ({value:.4g}): {probe.transform}" + (f"; {item.score.reason}" if item.score.reason else "")
     return Finding(probe.check, probe.row.line, probe.row.id, what[:WHAT], probe.transform, probe.text[:SHOWN], value)
 

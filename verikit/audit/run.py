@@ -117,7 +117,7 @@ def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[
     with_golds = any(row.golds for row in rows)
     found = list(chain.from_iterable(map(check_gold, rows))) if with_golds else []
     if not with_golds and not has_patch_rows(rows) and not any(row.workspace for row in rows):
-        result.notices.append("no row has a gold answer: golds are not looked at (--map answer=KEY names their key)")
+        result.notices.append("no row has a gold answer, so none is checked (--map answer=KEY names their key)")
     found += check_twins(rows)
     if others is not None:
         found += check_leaks(rows, others, name)
@@ -182,7 +182,7 @@ def _check_reward(
     result.probes += undone.probes
     result.findings += undone.findings
     if trial.rows and not trial.forms:
-        result.notices.append("no form that an answer is stated in is paid: near misses and hacks say little")
+        result.notices.append("no form of an answer is rewarded, so near misses and hacks show little")
     candidates = score_candidates(verifier, rows)
     looked = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
     unscored = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored

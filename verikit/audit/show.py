@@ -20,14 +20,14 @@ def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
     yield f"{result.file}: {result.rows:,} rows{bad}{tried}"
     yield from result.notices
     for kind, form in result.forms.items():
-        yield f"answers of kind {kind} are paid in the form {form!r}"
+        yield f"answers of kind {kind} are rewarded in the form {form!r}"
     yield ""
     rows = [(count.check, f"{count.found:,}", f"{count.rows:,}", _share(count)) for count in result.checks]
     yield from table(("check", "found", "rows", "share"), rows, list(map(_found, result.checks)))
-    yield from _probes(result, "rewriting", "spellings that are not paid", lambda count: count.paid < count.rows)
-    yield from _probes(result, "near_miss", "near misses that are paid", lambda count: count.paid > 0)
+    yield from _probes(result, "rewriting", "spellings that are not rewarded", lambda count: count.paid < count.rows)
+    yield from _probes(result, "near_miss", "near misses that are rewarded", lambda count: count.paid > 0)
     yield from _probes(result, "hack", "hacks", lambda count: True)
-    yield from _probes(result, "undone", "workspaces in which nothing was done", lambda count: True)
+    yield from _probes(result, "undone", "workspaces with an undone task", lambda count: True)
     if result.labels:
         yield ""
         yield from table(
@@ -65,7 +65,7 @@ def _probes(result: AuditResult, check: str, title: str, shown: Callable[[ProbeC
     counts = [count for count in result.probes if count.check == check and shown(count)]
     if counts:
         yield ""
-        header = (title, "rows", "paid", "share", "mean", "highest", "unscored")
+        header = (title, "rows", "rewarded", "share", "mean", "highest", "unscored")
         yield from table(header, [_line(count) for count in counts], [_mark(count) for count in counts])
 
 

@@ -80,7 +80,7 @@ class UndoneTrial:
         batches = [self.rows[start : start + ROWS] for start in range(0, len(self.rows), ROWS)]
         scored = list(chain.from_iterable(map(self._score, batches)))
         paid = [item for item in scored if self._is_paid(item.score)]
-        self.findings = [_finding("undone", item, f"paid ({item.score.value:.4g})") for item in paid]
+        self.findings = [_finding("undone", item, f"rewarded ({item.score.value:.4g})") for item in paid]
         lines = {item.probe.row.line for item in scored if item.score.scored}
         self._note_lost([item for item in scored if item.probe.row.line not in lines])
         self.checks = [counted("undone", len(lines), self.findings)]

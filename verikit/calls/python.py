@@ -69,7 +69,7 @@ def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg in found:
-            raise Unreadable(f"{keyword.arg} twice" if keyword.arg else "** stands for names that are not given")
+            raise Unreadable(f"{keyword.arg} twice" if keyword.arg else "** hides the names of arguments")
         found[keyword.arg] = _literal(keyword.value, depth + 1)
     return found
 
@@ -99,7 +99,7 @@ def _other_literal(node: ast.expr, depth: int) -> Any:
         return {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node)
     if isinstance(node, ast.Subscript):
         return _source(node)
-    raise Unreadable(f"{type(node).__name__} is no literal")
+    raise Unreadable(f"{type(node).__name__} is not a literal")
 
 
 def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
@@ -107,7 +107,7 @@ def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
     for key, value in zip(node.keys, node.values, strict=True):
         name = None if key is None else _literal(key, depth + 1)
         if not isinstance(name, (str, int, float, bool)) or name in found:
-            raise Unreadable("a key that comes twice" if name in found else "a key that is no text")
+            raise Unreadable("a duplicate key" if name in found else "a key that is not a string")
         found[name] = _literal(value, depth + 1)
     return found
 

@@ -108,7 +108,7 @@ def _with_arguments(name: str, given: Any) -> ToolCall:
     elif deeper_than(given, MAX_DEPTH):
         return ToolCall(name, {}, f"arguments of {name[:80]} are nested deeper than {MAX_DEPTH} levels")
     if not isinstance(given, Mapping):
-        return ToolCall(name, {}, f"arguments of {name[:80]} are no object")
+        return ToolCall(name, {}, f"arguments of {name[:80]} are not an object")
     return ToolCall(name, given, source=source)
 
 

@@ -96,7 +96,7 @@ def _problem(name: str, fits: bool, before: Mapping[str, str]) -> str:
         return "an argument without a name"
     if name in before:
         return f"{name} twice"
-    return "" if fits else f"{name} is no expression"
+    return "" if fits else f"{name} is not an expression"
 
 
 def _expression(text: str, start: int) -> tuple[str, bool, int]:

@@ -147,7 +147,7 @@ def _sandboxes() -> dict[str, Any]:
     found.setdefault("process", "limits only: it isolates nothing, by its nature")
     if not any(name.startswith("docker") for name in found):
         found["docker:IMAGE"] = f"{shutil.which('docker')}; tried when {VARIABLE} names an image"
-    found.setdefault("http://HOST", f"a server of your own (`verikit serve --sandbox`); tried when {VARIABLE} names it")
+    found.setdefault("http://HOST", f"your own server (`verikit serve --sandbox`); tried when {VARIABLE} names it")
     return found
 
 

@@ -274,7 +274,7 @@ def _next(source: str, spec: str, found: Agreement) -> str:
     return f"{rows} writes rows for {explain}, which explains a score"
 
 
-_NOT_COMPARED = "nothing was compared: SOURCE needs rollouts with rewards that SPEC can score"
+_NOT_COMPARED = "0 rollouts compared: SOURCE needs rollouts with rewards that SPEC can score"
 
 
 def _show(found: Agreement, examples: int) -> None:

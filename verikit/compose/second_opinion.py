@@ -65,8 +65,8 @@ class Rescue(Verifier):
         if rescued:
             how = "accepts"
         else:
-            how = "refuses, too," if second.scored else "has no verdict on"
-        reason = f"the judge {how} what the rule did not take ({first.reason})"
+            how = "also rejects" if second.scored else "has no verdict on"
+        reason = f"the judge {how} the answer that the rule did not accept ({first.reason})"
         return replace(kept, reason=reason if second.scored else f"{reason}: {second.reason}", parts=parts, usage=usage)
 
     def equal(self, a: str, b: str) -> bool | None:

@@ -65,7 +65,7 @@ class Compared(NamedTuple):
         """The rules."""
         told = self.expected.get("rules") if isinstance(self.expected, Mapping) else None
         if not isinstance(told, Mapping) or self.expected.get("type") != "rule":
-            raise NotTranslated(f"{self.func}: the expected value is no rule")
+            raise NotTranslated(f"{self.func}: the expected value is not a rule")
         return told
 
 
@@ -155,7 +155,7 @@ def _agents_file(func: str, result: Any) -> str:
         path = path[0]
     names = parts(path[1:]) if isinstance(path, str) and path.startswith("/") else None
     if not names or has_wildcards("/".join(names)):
-        raise NotTranslated(f"{func} reads {path!r}, which is no absolute path")
+        raise NotTranslated(f"{func} reads {path!r}, which is not an absolute path")
     return "/".join(names)
 
 

@@ -55,7 +55,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
     try:
         text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=not begun)
     except TemplateError as error:
-        raise BadRequest(f"the chat template refuses the conversation: {error}") from None
+        raise BadRequest(f"the chat template rejects the conversation: {error}") from None
     if not begun:
         return text
     head, mark, _ = text.rpartition(_MARK)

@@ -78,7 +78,9 @@ class Replay(Engine):
         key = request_key(request)
         found = self._records.get(key)
         if not found:
-            return Generation(error=NotRecorded(f"{self.name} holds no such request", hint=self._nearest(request)))
+            return Generation(
+                error=NotRecorded(f"{self.name} does not contain this request", hint=self._nearest(request))
+            )
         with self._lock:
             asked = self._asked.get(key, 0)
             self._asked[key] = asked + 1

@@ -155,7 +155,7 @@ def _params(request: Request, limit: int) -> Any:
             structured_outputs=structured,
         )
     except (ValueError, refused) as error:
-        raise BadRequest(f"vLLM refuses the request: {' '.join(str(error).split())[:300]}") from None
+        raise BadRequest(f"vLLM rejects the request: {' '.join(str(error).split())[:300]}") from None
 
 
 def _generation(output: Any, request: Request) -> Generation:

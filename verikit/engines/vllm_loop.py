@@ -101,7 +101,7 @@ class VLLMLoop:
             self._engine.add_request(joining.name, prompt, joining.params)
         except (ValueError, self._refused) as error:
             del self._under_way[joining.name]
-            joining.done(BadRequest(f"vLLM refuses the request: {' '.join(str(error).split())[:300]}"))
+            joining.done(BadRequest(f"vLLM rejects the request: {' '.join(str(error).split())[:300]}"))
 
     def _leave(self, name: str) -> None:
         if self._under_way.pop(name, None) is not None:

@@ -89,7 +89,7 @@ def _unrewarded(ended: Mapping[str, Any]) -> str:
     if isinstance(told, Mapping) and told.get("reason"):
         return f"{told.get('status', 'unscored')}: {told['reason']}"[:500]
     why = "the environment gave no reward"
-    return why if ended.get("done") else f"{why}: the episode goes on after one step"
+    return why if ended.get("done") else f"{why}: the episode continues after one step"
 
 
 def played_sample(row: Mapping[str, Any], where: str) -> Sample | SchemaError:

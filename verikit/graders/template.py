@@ -28,7 +28,7 @@ class NoValue(LookupError):
     """A path does not exist. `namespace` tells whether the data or the candidate caused it."""
 
     def __init__(self, namespace: str, path: str) -> None:
-        super().__init__(f"{path} leads nowhere")
+        super().__init__(f"{path} not found")
         self.namespace = namespace
 
 

@@ -221,7 +221,7 @@ class PromptSearch:
         step = not self._growths[task.growth].whole
         if step and output.finish_reason in ("stop", "") and output.stopped_by is None:
             problem = Unsupported(
-                f"{self._engine.name} does not tell whether a text or the model ended a step",
+                f"{self._engine.name} does not report whether a stop string or the model ended a step",
                 hint="search with hf, vLLM or a server of vLLM or SGLang",
             )
             return candidate_of(Generation(error=problem), task.index, None)

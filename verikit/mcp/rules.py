@@ -24,7 +24,7 @@ _KNOWN = (
     ast.BinOp, ast.Add, ast.Mult, ast.UnaryOp, ast.USub, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant,
     ast.List, ast.Tuple, ast.Dict,
 )  # fmt: skip
-_REFUSED = "this server lets clients combine rules on texts only"
+_REFUSED = "clients of this server may only combine rules that read text"
 
 
 def _check_node(node: ast.AST, text: str, hint: str) -> None:

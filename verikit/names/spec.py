@@ -225,7 +225,7 @@ class _Reader:
                 raise
             if (error.hint or "").startswith(f"did you mean {node.id[0]}"):  # a mistyped name keeps its first letter
                 raise
-            problem = f"{option}{node.id}: {node.id} is not a number, a text or a name"
+            problem = f"{option}{node.id}: {node.id} is not a number, a string or a name"
             raise SpecError(problem, hint=f"write strings in quotes: {option}{node.id!r}") from None
 
     def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:

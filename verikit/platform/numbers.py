@@ -26,7 +26,7 @@ def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"a key that comes twice: {twice[:80]!r}")
+        raise ValueError(f"a duplicate key: {twice[:80]!r}")
     return found
 
 

@@ -86,8 +86,8 @@ def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
         raise SchemaError("the list of completions is empty", field=field, hint="drop the row, or give it candidates")
     for value in values:
         if type(value) is dict and value.get("role", "assistant") != "assistant":
-            problem = "a single conversation stands where a list of completions is expected"
-            hint = 'each completion is a list of its own; a single one goes under the key "completion"'
+            problem = "expected a list of completions, got a single conversation"
+            hint = 'make each completion a list, or use for a single one the key "completion"'
             raise SchemaError(problem, field=field, hint=hint)
     found = [candidate(value, f"{field}[{number}]") for number, value in enumerate(values)]
     own = [keys for _, keys in found]

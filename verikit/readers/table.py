@@ -29,7 +29,7 @@ MAX_REREAD = 2**28
 
 Quotes can be placed such that each row starts one that only the end of the file closes.
 """
-_QUOTING = "quote a field that holds the delimiter, quotes or line ends, and double the quotes within it"
+_QUOTING = "quote a field that contains the delimiter, quotes or line ends, and double the quotes within it"
 
 
 def delimiter_of(name: str) -> str:

@@ -76,7 +76,7 @@ def read_text(path: str | PathLike[str]) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        hint = f"a text in UTF-8 is expected, or a file of rows ({', '.join(ROWS)})"
+        hint = f"expected UTF-8 text or a file of rows ({', '.join(ROWS)})"
         raise SchemaError(f"invalid UTF-8: byte 0x{data[error.start]:02x}", file=name, line=line, hint=hint) from None
     if "\0" in text:
         raise SchemaError("a NUL byte is not allowed", file=name, hint="delete it, or convert it to text")

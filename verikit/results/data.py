@@ -18,7 +18,7 @@ from verikit.types import Group, Sample
 Data: TypeAlias = Any
 """Rows from a caller: a path, dicts, `Sample`s, `Group`s, a pandas or polars data frame, a pyarrow table or `Dataset`.
 """
-_SHAPE = "a list of dicts, a data frame, a data set, or a path"
+_SHAPE = "a list of dicts, a data frame, a dataset, or a path"
 
 
 def is_path(data: Data) -> bool:
@@ -77,7 +77,7 @@ def keep_rows(data: Data, folder: Path, name: str, restart: bool) -> Path:
     try:
         write_rows(data, fresh)
         if path.exists() and not restart and not _begins_with(fresh, path):
-            hint = "resume=False does everything anew; another `out` keeps both"
+            hint = "resume=False starts from scratch; another `out` keeps both"
             raise UsageError(f"{folder} was created from other rows", hint=hint)
         fresh.replace(path)
     finally:

@@ -50,6 +50,6 @@ def run_folder(out: str | PathLike[str] | None, goes_on: str) -> Iterator[CallFo
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
         if isinstance(error, KeyboardInterrupt):
-            kept = f"what is done is kept in {path}: {goes_on} goes on from there"
-            error.add_note("nothing is kept without `out`" if scratch is not None else kept)
+            kept = f"finished work is in {path}: {goes_on} resumes it"
+            error.add_note("without `out`, nothing is saved" if scratch is not None else kept)
         raise

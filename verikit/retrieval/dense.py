@@ -150,7 +150,9 @@ def _same_vectors(path: Path, first: np.ndarray) -> None:
     """
     stored = np.fromfile(path, np.float32, len(first)) if path.exists() else first[:0]
     if len(stored) == len(first) and not np.allclose(stored, first, rtol=1e-2, atol=1e-2 * float(np.abs(first).max())):
-        raise ConfigError(f"the vectors in {path.parent} were made by another encoder", hint=f"delete {path.parent}")
+        raise ConfigError(
+            f"the vectors in {path.parent} were made by a different encoder", hint=f"delete {path.parent}"
+        )
 
 
 def _encode(passages: Passages, encoder: Encoder, path: Path, dimension: int, tell: Callable[[str], None]) -> None:

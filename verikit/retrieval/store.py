@@ -118,7 +118,7 @@ def mapped(path: Path, kind: str, dimensions: int) -> np.ndarray:
     except (TokenError, SyntaxError, OverflowError, EOFError, MemoryError) as error:  # a header cut off or changed
         raise ValueError(f"{path.name}: {error}") from None
     if values.dtype != np.dtype(kind) or values.ndim != dimensions or not values.flags.c_contiguous:
-        raise ValueError(f"{path.name} is no {kind} array of {dimensions} dimensions")
+        raise ValueError(f"{path.name} is not a {kind} array of {dimensions} dimensions")
     return values
 
 

@@ -81,7 +81,7 @@ def bundled(facts: Mapping[str, Any], seconds: float, limits: RunLimits, calls: 
     try:
         record = base64.b64decode(given, validate=True) if isinstance(given, str) else b""
     except (binascii.Error, ValueError):
-        raise UnusableReply("the record is no base64") from None
+        raise UnusableReply("the record is not base64") from None
     data = {"stdout": stdout.encode(), "stderr": stderr.encode(), "record": record}
     return records.result(ended, "", data, limits, calls, asking=asking)
 

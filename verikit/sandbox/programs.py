@@ -90,7 +90,7 @@ class Programs:
         if done.status == "ok" and done.stdout.strip() == "ready":
             return ""
         seen = (done.stderr or done.stdout).strip()[:300]
-        return f"the tool chain for {chain.language} does not work in the sandbox: {done.status}, {done.error} {seen}"
+        return f"the toolchain for {chain.language} does not work in the sandbox: {done.status}, {done.error} {seen}"
 
     def build(self, language: str, text: str, limits: RunLimits = BUILD) -> BuiltProgram | RunResult:
         """Build a source text, cached by content. Returns the program, or how its compiler failed.

@@ -93,7 +93,7 @@ class ReplaySession:
         if result.error is not None and result.error.type == UNREPEATABLE:
             if self._is_program:
                 return RunResult("error", error=Failure(UNREPEATABLE, "the program does other things when run again"))
-            return _ours("the tests do not ask the same each time they are run: use the local sandbox")
+            return _ours("the tests make different calls each time they run: use the local sandbox")
         return result
 
     def close(self) -> None:

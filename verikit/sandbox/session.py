@@ -96,10 +96,10 @@ class Session:
             if isinstance(said, RunResult) or relay is None:
                 break
             said = self._exchange(relay(said).encode() + b"\n")
-        result = said if isinstance(said, RunResult) else self._spoiled("the step says more than it may")
+        result = said if isinstance(said, RunResult) else self._spoiled("the step's output is over its limit")
         if call and result.status == "ok":
             whole = isinstance(result.value, list) and len(result.value) == 1
-            result = replace(result, value=result.value[0]) if whole else self._spoiled("the record holds no value")
+            result = replace(result, value=result.value[0]) if whole else self._spoiled("the record contains no value")
         return RunResult(result.status, result.value, result.stdout, result.stderr, result.error, self._seconds)
 
     def begin(self, code: str, role: Role) -> str | RunResult:

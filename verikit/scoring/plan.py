@@ -83,5 +83,5 @@ def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
         if was != value:
             problem = f"{folder} was made with another {key}: {was!r}, not {value!r}"
             if key == "fingerprints":
-                problem = f"{folder} was made when the specs stood for something else: code was edited, or its release"
+                problem = f"{folder} was made with other specs: the code or its release has changed"
             raise UsageError(problem, hint="pass --restart to rescore everything, or choose another folder with -o")

@@ -27,10 +27,10 @@ def find_input(run: Path, config: Mapping[str, Any], others: Sequence[str] = ())
         config: Content of its config.json. `input` is the file's original location.
         others: Files to try after that one.
     """
-    problem = "the run read its input from stdin, or does not say where it lay"
+    problem = "the run read its input from stdin, or does not state its path"
     paths = list(filter(None, (config.get("input"), *others)))
     if paths and not (run / PROGRESS).exists():
-        return None, f"the folder was copied without {PROGRESS}, by which they are told"
+        return None, f"the folder was copied without {PROGRESS}, which identifies them"
     plan = plan_of(config)
     for path in paths:
         try:

@@ -156,7 +156,8 @@ def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dic
     plan, (source, problem) = plan_of(config), find_input(run, config, others)
     if source is None and keys:
         raise UsageError(
-            f"{run}: the rows' keys can't be read: {problem}", hint="move the file back to the path where it was scored"
+            f"{run}: the rows' keys can't be read: {problem}",
+            hint="move the file back to the path at which it was scored",
         )
     found: dict[str, PromptRow] = {}
     for _, group in read_groups(source, plan):

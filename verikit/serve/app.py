@@ -228,9 +228,9 @@ async def read_object(request: Request, limits: RequestLimits, form: RequestForm
     except InvalidForm as error:
         raise RefusedRequest(400, str(error), hint=error.hint) from None
     except (ValueError, RecursionError) as error:
-        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is no JSON: {error}") from None
+        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is not JSON: {error}") from None
     if not isinstance(body, dict):
-        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is no JSON object")
+        raise RefusedRequest(400, f"the {'part request' if form else 'body'} is not a JSON object")
     return body
 
 

@@ -304,7 +304,7 @@ def _no_sample(problem: BaseException | None, drawing: _Drawing, last_failure: E
         return _engine_failed(type(own).__name__, str(own), hint=own.hint)
     if problem is not None:
         _log.error("sampling failed", exc_info=problem)
-        return RefusedRequest(500, "sampling failed: the server's log says why")
+        return RefusedRequest(500, "sampling failed: see the server's log")
     if drawing.candidates:
         error = next(iter(drawing.candidates.values()))["error"]
         return _engine_failed(error["type"], error["message"])

@@ -89,7 +89,7 @@ class RequestForm:
                 },
             )
         except FormParserError as error:
-            self._problem = InvalidForm(f"the body is no form: {error}", hint=_HINT)
+            self._problem = InvalidForm(f"the body is not a form: {error}", hint=_HINT)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -107,7 +107,7 @@ class RequestForm:
         except InvalidForm as problem:
             self._problem = problem
         except FormParserError as error:
-            self._problem = InvalidForm(f"the body is no form{self._place()}: {error}", hint=_HINT)
+            self._problem = InvalidForm(f"the body is not a form{self._place()}: {error}", hint=_HINT)
 
     def finish(self) -> bytes:
         """The JSON, after the last piece.
@@ -157,7 +157,7 @@ class RequestForm:
             raise InvalidForm(f"part {shown(self._name)!r} is encoded", hint="send its bytes unchanged")
         if self._name == REQUEST:
             if self._json is not None:
-                raise InvalidForm(f"part {REQUEST!r} is there twice", hint="give each part its own name")
+                raise InvalidForm(f"part {REQUEST!r} occurs twice", hint="give each part its own name")
             self._json = bytearray()
             return
         try:
@@ -165,7 +165,7 @@ class RequestForm:
         except OSError as error:
             if error.errno not in _BAD_NAME:
                 raise
-            told = "is there twice, or below a file" if error.errno != errno.ENAMETOOLONG else "has too long a name"
+            told = "occurs twice, or below a file" if error.errno != errno.ENAMETOOLONG else "has too long a name"
             raise InvalidForm(f"part {shown(self._name)!r} {told}", hint="give each part its own name") from None
 
     def _part_name(self) -> str:

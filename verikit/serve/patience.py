@@ -72,7 +72,7 @@ class Patience(HttpToolsProtocol):
         if self._sent > HEADERS_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"headers have at most {HEADERS_BYTES} bytes")
         elif Patience.waiting > WAITING_BYTES:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being sent at once")
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being sent at the same time")
 
     def _vouched(self) -> None:
         Patience.waiting -= self._mine

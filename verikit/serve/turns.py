@@ -99,7 +99,7 @@ class FairTurns:
             while not waiting.turn.done():
                 left = until - monotonic()
                 if left <= 0:
-                    raise RefusedRequest(504, "no worker was free in time", hint="send fewer programs at a time")
+                    raise RefusedRequest(504, "no worker became free in time", hint="send fewer programs at a time")
                 await asyncio.wait([waiting.turn], timeout=min(left, LOOK_S))
                 if not waiting.turn.done() and await is_gone():
                     raise ConnectionError

@@ -147,7 +147,9 @@ class Trackers:
         self._thread.join(CLOSE_S)
         if self._thread.is_alive():
             names = ", ".join(tracked.spec.key for tracked in self._tracked if not tracked.gone)
-            self._warn(f"trackers: {names} took more than {CLOSE_S:.0f} s to end; what was not sent is in the run")
+            self._warn(
+                f"trackers: {names} took more than {CLOSE_S:.0f} s to finish. Data that was not sent is in the run"
+            )
         self._thread = None
 
     def _hand_over(self, call: Callable[[_Tracked], None]) -> None:
@@ -157,7 +159,7 @@ class Trackers:
             self._calls.put(call)
         elif not self._full:
             self._full = True
-            self._warn(f"trackers are slow: {MOST_WAITING:,} calls wait, and those that come now are left out")
+            self._warn(f"trackers are slow: {MOST_WAITING:,} calls are waiting, and new ones are dropped")
 
     def _work(self) -> None:
         self._all(self._open)
@@ -180,7 +182,7 @@ class Trackers:
             if not tracked.told:
                 tracked.told = True
                 where = f"; everything is in {self._folder}" if self._folder is not None else ""
-                self._warn(f"tracker {tracked.spec.key}: {describe(error)}: the run goes on{where}")
+                self._warn(f"tracker {tracked.spec.key}: {describe(error)}: the run continues{where}")
         else:
             tracked.failures = 0
 

@@ -166,7 +166,7 @@ def _accepted(gold: Any) -> list[str]:
     try:
         return [json.dumps(dict(gold) if isinstance(gold, Mapping) else gold, allow_nan=False)]
     except (TypeError, ValueError, RecursionError) as error:
-        return [f"the gold is no JSON: {error}"]
+        return [f"the gold is not JSON: {error}"]
 
 
 @lru_cache(maxsize=256)
@@ -186,7 +186,7 @@ def unclaimed(reply: str, document: Document) -> str:
     said = role_among(left, after(reply, start + len(document.text)))
     if said in ("denied", "quoted"):
         return f"the JSON is {said}, not claimed"
-    return "the JSON is offered beside another" if said == "alternative" or is_alternative(left) else ""
+    return "the JSON is offered with another" if said == "alternative" or is_alternative(left) else ""
 
 
 def _reason(wrong: Sequence[FieldVerdict], count: int) -> str:

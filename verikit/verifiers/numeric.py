@@ -69,7 +69,7 @@ class Numeric(TextVerifier):
     def _score_number(self, answer: str, text: str, value: Fraction, golds: Sequence[Fraction]) -> Score:
         end = answer.rindex(text) + len(text)
         if self.extract == "stated" and not stands(answer, end - len(text), end):
-            return Score(0.0, answer=text, reason="the last number is denied, or offered beside others")
+            return Score(0.0, answer=text, reason="the last number is denied, or offered with others")
         near = any(self._near(value, gold) for gold in golds)
         return Score(float(near), answer=text, reason=f"last number {'equals' if near else 'differs from'} the gold")
 

@@ -179,7 +179,7 @@ class _Collection:
         """An entry that can't be read. It is the agent's doing if it removed all read permissions."""
         denied = error.errno == errno.EACCES and not entry.mode & 0o444
         fault: Fault = "agent" if denied else "ours"
-        told = "nobody may read it" if denied else f"it can't be read: {error.strerror}"
+        told = "its permissions allow no reading" if denied else f"it can't be read: {error.strerror}"
         return FileEntry(entry.path, entry.kind, entry.mode, entry.size, entry.allocated, problem=told, fault=fault)
 
 

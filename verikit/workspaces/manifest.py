@@ -53,7 +53,7 @@ class Manifest(Mapping[str, FileEntry]):
         found = {entry.path: entry for entry in entries}
         self._entries = {path: found[path] for path in sorted(found, key=as_bytes)}
         pairs = [f"{shown(a)} and {shown(b)} look alike" for a, b in alike(self._entries)]
-        odd = [f"{shown(path)} is no UTF-8" for path in self._entries if not _is_utf8(path)]
+        odd = [f"{shown(path)} is not UTF-8" for path in self._entries if not _is_utf8(path)]
         self.notes: tuple[str, ...] = (*notes, *pairs, *odd)
         """Warnings for people: names that look alike, names that are not text."""
 

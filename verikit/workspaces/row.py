@@ -146,7 +146,7 @@ def _decoded(text: Any, key: str) -> bytes:
 def _place(path: Any, folder: str | None) -> tuple[str, tuple[str, ...]]:
     """The folder that paths start from, and the names from there."""
     if folder is None:
-        hint = "texts or a tar in base64 may stand in the row"
+        hint = "the row may contain strings or a tar in base64"
         raise WorkspaceError("a row in memory can't name paths in its workspace", hint=hint)
     names = parts(path) if isinstance(path, str) else None
     if names is None:

@@ -72,7 +72,7 @@ def search_data(
     passages = [passage for name in corpus for passage in read_corpus(name, words)]
     shown, kept, others = divided(two_hop_questions(passages), (demonstrations, held_out), seed)
     if not others:
-        hint = "fewer --demonstrations and --held-out; docs/recipes-r1-searcher.md says what a corpus must hold"
+        hint = "use fewer --demonstrations and --held-out; docs/recipes-r1-searcher.md describes the corpus"
         raise UsageError(f"{len(shown)} and {len(kept)} questions use up all that the corpus gives", hint=hint)
     transformers = import_transformers("verikit synth search", "train")
     demonstrator = Demonstrator(

@@ -46,5 +46,5 @@ class OtherChallenger:
         """
         lost = [error for found in rounds for error in found.lost]
         if lost and not any(found.attempts for found in rounds):
-            hint = "`verikit train --resume` goes on when it does"
+            hint = "then run `verikit train --resume`"
             raise VerikitError(f"the Challenger {self.engine.name} can't answer: {lost[0]}", hint=hint)

@@ -53,7 +53,7 @@ def _quotes(question: CorpusQuestion, document: str) -> str | None:
         return "nothing is quoted"
     held = " ".join(document.split())
     missing = [quote for quote in question.quotes if " ".join(quote.split()) not in held]
-    return f"{missing[0][:80]!r} does not stand in the document" if missing else None
+    return f"{missing[0][:80]!r} does not occur in the document" if missing else None
 
 
 def _copied(question: CorpusQuestion, document: str, words: int) -> str | None:

@@ -85,10 +85,10 @@ def parse_kind(reply: str) -> QuestionKind:
     if not (isinstance(mcq, bool) and isinstance(free, bool)) or mcq == free:
         raise InvalidQuestion("exactly one format is suitable")
     if not isinstance(row["reason"], str) or len(row["reason"]) >= REASON:
-        raise InvalidQuestion(f"the reason is a text of less than {REASON} characters")
+        raise InvalidQuestion(f"the reason is a string of less than {REASON} characters")
     if mcq:
         if answer_type not in (None, "Integer", "Expression", "String"):
-            raise InvalidQuestion("best_answer_type is none of the types")
+            raise InvalidQuestion("best_answer_type is not one of the types")
         return QuestionKind("mcq", "Choice")
     if answer_type not in ("Integer", "Expression", "String"):
         raise InvalidQuestion("a free-form question has an answer type")
@@ -155,9 +155,9 @@ def _with_options(text: str, options: Sequence[str]) -> str:
 def _check_answer(text: str, answer_type: AnswerType) -> None:
     """Raise if an answer is not of its type."""
     if answer_type == "Integer" and not _INTEGER.fullmatch(text):
-        raise InvalidQuestion("the answer is no integer")
+        raise InvalidQuestion("the answer is not an integer")
     if answer_type == "Expression" and not is_expression(text):
-        raise InvalidQuestion("the answer is no mathematical expression")
+        raise InvalidQuestion("the answer is not a mathematical expression")
     if answer_type == "String" and len(text.split()) > STRING_WORDS:
         raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
 
@@ -171,10 +171,10 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
     row = last_object(reply)
     question = _text(row, "question")
     if row.get("answer_type") != answer_type:
-        raise InvalidQuestion(f"answer_type is not {answer_type}, which was asked for")
+        raise InvalidQuestion(f"answer_type is not {answer_type}, which was requested")
     answer = row.get("answer")
     if isinstance(answer, bool) or not isinstance(answer, str | int | float):
-        raise InvalidQuestion("the answer is no single value")
+        raise InvalidQuestion("the answer is not a single value")
     text = str(answer).strip()
     if not text or len(text) > 200:
         raise InvalidQuestion("the answer is empty, or of more than 200 characters")
@@ -219,5 +219,5 @@ def _quotes(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list) or not all(isinstance(quote, str) for quote in value):
-        raise InvalidQuestion(f"{key} is no list of texts")
+        raise InvalidQuestion(f"{key} is not a list of strings")
     return tuple(quote.strip() for quote in value if quote.strip())

@@ -133,7 +133,7 @@ class SpiceTiny(Spice):
             return made
         told = {quote.partition("=")[0]: quote for quote in made.quotes}
         if set(names) != set(told) or any(not quote.endswith(";") for quote in made.quotes):
-            raise InvalidQuestion("the quotes are not one fact for each entity asked for")
+            raise InvalidQuestion("the quotes are not one fact per requested entity")
         total = sum(int(told[name][-2]) for name in names) % MODULUS
         gold = made.options[LETTERS.index(made.answer)] if made.options else made.answer
         if gold != str(total):

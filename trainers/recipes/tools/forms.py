@@ -175,7 +175,7 @@ class TemplateForm(ToolForm):
                 list(turns), tools=self._schemas if tools else None, tokenize=False, add_generation_prompt=begins
             )
         except TemplateError as error:
-            hint = 'options.calls = "fenced" asks nothing of the template but a conversation'
+            hint = 'options.calls = "fenced" requires only that the template accepts a conversation'
             raise ConfigError(f"the chat template does not support tools: {error}", hint=hint) from None
         return text
 

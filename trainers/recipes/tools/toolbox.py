@@ -123,7 +123,7 @@ class FunctionTool(Tool):
         except SpecError as error:
             raise ConfigError(f"options.tools: {error}", hint=error.hint) from None
         except (templates.TypeHintParsingException, templates.DocstringParsingException, TypeError) as error:
-            hint = "annotate each argument, and tell each under `Args:` in the docstring"
+            hint = "annotate each argument, and document it under `Args:` in the docstring"
             raise ConfigError(f"options.tools: {spec} can't be described: {error}", hint=hint) from None
         self.name = str(self.schema["function"]["name"])
         self._helper = Helper(processors(), memory_mb=None)

@@ -42,7 +42,7 @@ def based(parser: Parser, token: Token) -> Node:
     base = parser.argument()
     radix = base.args[0] if base.op == "num" else None
     if not isinstance(radix, int) or not 2 <= radix <= 36 or not token.text.isdigit():
-        raise NotMath("a subscript that is no base")
+        raise NotMath("a subscript that is not a base")
     if any(int(digit) >= radix for digit in token.text):
         raise NotMath("a digit outside of its base")
     return Node("based", (int(token.text, radix), token.text, radix))

@@ -9,7 +9,7 @@ from verikit.artifacts.browser.site import Site
 from verikit.errors import AgentFault
 
 _MOST_PRINTED, _MOST_DOCUMENTS, _MOST_WORKERS = 1000, 10, 20
-_OF_LIMITS = {"oom": "memory", "killed": "processor time"}
+_OF_LIMITS = {"oom": "memory", "killed": "CPU time"}
 
 
 class Crash(Exception):

@@ -128,7 +128,7 @@ class BrowserPipe:
         self._bytes += len(data)
         self._buffer += data
         if len(self._buffer) > _MOST_MESSAGE or self._bytes > _MOST_BYTES:
-            raise AgentFault("the page makes the browser say more than is read")
+            raise AgentFault("the page makes the browser send more than the limit")
 
     def _hear(self, message: bytes) -> None:
         try:

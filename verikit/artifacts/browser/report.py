@@ -16,7 +16,7 @@ def browser_refusal() -> str:
 def browser_told() -> str:
     """The browser's version, or why no page can be opened here."""
     number, refusal = _tried()
-    return refusal or f"Chromium {number}, without network, in namespaces of its own"
+    return refusal or f"Chromium {number}, without network, in its own namespaces"
 
 
 def _tried() -> tuple[str, str]:
@@ -27,6 +27,6 @@ def _tried() -> tuple[str, str]:
     try:
         return version(BrowserPipe(box)), ""
     except (WorkspaceError, AgentFault, Refusal, Silent) as error:
-        return "", f"missing: no box for a browser can be made here: {error}"
+        return "", f"missing: a box for a browser can't be created here: {error}"
     finally:
         box.close()

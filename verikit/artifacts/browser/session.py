@@ -149,7 +149,7 @@ class Visit:
             return page
         except Silent:
             if self._box.cpu_s() - used >= _BUSY_S:
-                raise AgentFault("the page does not come to an end") from None
+                raise AgentFault("the page does not finish") from None
             raise WorkspaceError(f"the browser did not respond for {WALL_S:.0f} seconds") from None
         except Refusal as refusal:
             raise WorkspaceError(f"the browser can't be driven: {refusal}") from None
@@ -372,7 +372,7 @@ class Visit:
                 self._pipe.call("Runtime.evaluate", session, within=_WORKER_S, expression="1")
             except Silent:
                 if not self._guard.has_ended(session):
-                    raise AgentFault("a worker of the page does not come to an end") from None
+                    raise AgentFault("a worker of the page does not finish") from None
             except Refusal:
                 continue
 

@@ -58,7 +58,7 @@ class Site:
         """
         self._count += 1
         if self._count > _MOST_REQUESTS:
-            raise AgentFault(f"the page asks for files more than {_MOST_REQUESTS:,} times")
+            raise AgentFault(f"the page requests files more than {_MOST_REQUESTS:,} times")
         path = _path(address)
         if path is None:
             self.note(address)

@@ -164,7 +164,7 @@ def _check_use(box: ApplicationBox, late: bool) -> None:
     if late:
         raise WorkspaceError(f"LibreOffice took more than {WALL_S:g} s")
     if box.cpu_s() > CPU_S:
-        raise OverLimit(f"LibreOffice used more than {CPU_S} s of processor time")
+        raise OverLimit(f"LibreOffice used more than {CPU_S} s of CPU time")
     if box.resident_mb() > RESIDENT_MB:
         raise OverLimit(f"LibreOffice used more than {RESIDENT_MB} MB of memory")
 

@@ -16,4 +16,4 @@ def office_told() -> str:
     if told != {"value": 6.0}:
         return f"missing: {told.get('unknown', told)}"
     lacking = "".join(f" (not installed: {hint})" for kind in ("docx", "pptx") if (hint := missing(kind)))
-    return f"{version()}, without network, in namespaces of its own{lacking}"
+    return f"{version()}, without network, in its own namespaces{lacking}"

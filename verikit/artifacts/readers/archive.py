@@ -41,7 +41,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     except BadArchive as problem:
         return {"refused": str(problem)}
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        return {"refused": f"the file is no sound archive: {problem}"}
+        return {"refused": f"the file is not a valid archive: {problem}"}
     except (RuntimeError, MemoryError) as problem:  # the former is zipfile's word for encrypted members
         return {"refused": f"a member of the archive can't be read: {problem}"}
     return {"members": members, "whole": whole}

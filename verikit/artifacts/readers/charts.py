@@ -91,7 +91,7 @@ class _Chart:
         if self._root.find(f"{C}externalData") is not None:
             return "its data are in another file"
         if self._root.find(f"{C}pivotSource") is not None:
-            return "its data are those of a pivot table"
+            return "its data come from a pivot table"
         squeezed = any(_is_squeezed(one) for one in self._plots if one.tag == f"{C}layout")
         return self._frame.hidden or ("its plot area has almost no size" if squeezed else "")
 
@@ -130,7 +130,7 @@ class _Chart:
             told[name] = _joined(found)
             told["problem"] = told.get("problem") or problem
         if next(series.iter(_FILTERED), None) is not None:
-            told["problem"] = "it leaves out categories"
+            told["problem"] = "it omits categories"
             told["values"] = []
         told["hidden"] = (
             self._inks.missing(plot, series, kind) or self._left_out(told["values"]) or self._beyond(plot, told)
@@ -140,7 +140,7 @@ class _Chart:
     def _left_out(self, values: list[str]) -> str:
         """Whether hidden rows or columns take points away."""
         placed = self._placed(values) if self._visible_only else ()
-        return "it leaves out hidden cells" if any(has_hidden(*one) for one in placed) else ""
+        return "it omits hidden cells" if any(has_hidden(*one) for one in placed) else ""
 
     def _placed(self, names: list[str]) -> Iterator[tuple[Any, CellArea]]:
         """The sheet and the cells of areas of the model."""
@@ -155,8 +155,8 @@ class _Chart:
             return ""
         stacked = _value(plot, "grouping") in ("stacked", "percentStacked")
         if not stacked and _is_outside(self._typed(told["values"]), values):
-            return "its axis leaves out all values"
-        return "its axis leaves out all points" if _is_outside(self._places(told), across) else ""
+            return "its axis excludes all values"
+        return "its axis excludes all points" if _is_outside(self._places(told), across) else ""
 
     def _typed(self, names: list[str]) -> list[float]:
         """The numbers that are typed into areas."""

@@ -139,7 +139,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     with archive.open(info) as file:
         content = file.read(info.file_size + 1)
     if len(content) != info.file_size:
-        raise BadContainer("a part of the file has another size than the file says")
+        raise BadContainer("a part of the file does not have its declared size")
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or _wide(content):
         raise BadContainer("a part of the file declares a document type or entities")
     return content
@@ -164,4 +164,4 @@ def well_formed(content: bytes) -> None:
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError) as problem:  # the last two: an encoding that Python can't read
-        raise BadContainer(f"a part of the file is no XML: {problem}") from None
+        raise BadContainer(f"a part of the file is not XML: {problem}") from None

@@ -85,7 +85,7 @@ def _tree(content: bytes) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(content.replace(_STRICT[1:-1].encode(), _W[1:-1].encode()))
     except (ElementTree.ParseError, LookupError, ValueError) as problem:
-        raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+        raise container.BadContainer(f"a part of the file is not XML: {problem}") from None
 
 
 def _page(root: ElementTree.Element) -> str:

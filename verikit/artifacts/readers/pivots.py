@@ -259,7 +259,7 @@ class _Definition:
         """Why a pivot table does not plainly show its source, or has a rare layout. Empty if it does."""
         reasons = {
             "a field has groups": self._has_groups,
-            "it leaves out items": self._is_filtered,
+            "it omits items": self._is_filtered,
             "a value is shown as a difference or a percentage": self._shows_other,
             "it has calculated fields or items": self._is_calculated,
             "a field has subtotals of another kind, or blank rows": self._has_rare_lines,

@@ -238,7 +238,7 @@ class WrittenFormula:
             self.problem = "a formula of more than 8192 characters"
             return "=NA()"
         if self._deep > 20:
-            self.problem = "names that are made of names without end"
+            self.problem = "names that refer to each other without end"
             return "=NA()"
         return rewritten(formula, self._changed)
 
@@ -281,7 +281,7 @@ class WrittenFormula:
         if name in _COMPUTED:
             self.problem = f"{name} computes its reference"
         if name in _OUTSIDE:
-            self.fault = f"{name} asks for something outside the workbook"
+            self.fault = f"{name} refers to something outside the workbook"
         return name
 
     def _name(self, piece: Piece) -> str:

@@ -84,7 +84,7 @@ def _without(content: bytes, is_left_out: Callable[[Element], bool]) -> bytes:
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as problem:
-        raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+        raise container.BadContainer(f"a part of the file is not XML: {problem}") from None
     left_out = [*filter(is_left_out, root)]
     for child in left_out:
         root.remove(child)

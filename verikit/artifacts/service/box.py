@@ -163,7 +163,7 @@ class ServiceBox:
         if processes.measured(processes.resident, self._process.pid) > MEMORY_MB << 20:
             raise AgentFault(f"the program uses over {MEMORY_MB} MB of memory")
         if processes.measured(processes.processor_seconds, self._process.pid) > CPU_S:
-            raise AgentFault(f"the program uses over {CPU_S} seconds of processor time")
+            raise AgentFault(f"the program uses over {CPU_S} seconds of CPU time")
 
     def _command(self, do: str, **arguments: float) -> dict[str, Any]:
         try:

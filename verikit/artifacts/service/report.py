@@ -25,4 +25,4 @@ def service_told() -> str:
             link.close()
     except (WorkspaceError, SandboxError, AgentFault) as error:
         return with_hint(f"the sandbox for a server can't start: {error}", error.hint)
-    return "over the loopback of a box, in namespaces of its own"
+    return "over the loopback of a box, in its own namespaces"

@@ -108,7 +108,9 @@ class Batch:
         allowed = None
         if request.structured is not None:
             if request.structured.kind != "choice" or not self._eos:
-                raise Unsupported(f"the hf engine can't hold a reply to a {request.structured.kind}", hint="vLLM can")
+                raise Unsupported(
+                    f"the hf engine can't constrain a reply to a {request.structured.kind}", hint="vLLM can"
+                )
             allowed = choice_test(self._tokenizer, request.structured.choice, self._eos[0])
         return SamplingGroup(
             ids,

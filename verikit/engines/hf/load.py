@@ -71,7 +71,7 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
     # A truncated file or one of another format raises various errors in the GGUF reader.
     except (OSError, ValueError, LookupError, NotImplementedError, StructError) as error:
         told = f"can't load hf:{path}: {' '.join(str(error).split())[:300]}"
-        hub = "the path does not exist, so it was taken as a name on the Hugging Face Hub"
+        hub = "the path does not exist, so it was used as a name on the Hugging Face Hub"
         raise SpecError(told, hint="" if os.path.exists(path) else nearest_path(path, hub)) from None
     if options:
         model.hf_quantizer = None  # the weights are unpacked now; with a quantizer, transformers does not save them

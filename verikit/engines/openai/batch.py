@@ -323,8 +323,8 @@ class OpenAIBatch(StreamingEngine):
         if state.status == "failed":
             problems = (state.errors.data if state.errors else None) or []
             said = "; ".join(str(problem.message) for problem in problems[:3])
-            return BadRequest(f"the provider refused the batch: {self._struck(said) or 'no reason given'}")
-        return ServerFailed(f"the batch is {state.status}, and holds no reply to the request")
+            return BadRequest(f"the provider rejected the batch: {self._struck(said) or 'no reason given'}")
+        return ServerFailed(f"the batch is {state.status}, and has no reply to the request")
 
     def _problem(self, error: Any) -> EngineError:
         """Convert an exception of the client's to an engine error."""

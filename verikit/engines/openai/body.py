@@ -97,4 +97,4 @@ def _add_structured(body: dict[str, Any], request: Request, vllm: bool) -> None:
     elif vllm:
         body["structured_outputs"] = {form.kind: getattr(form, form.kind)}
     else:
-        raise Unsupported(f"this server can't hold a reply to a {form.kind}", hint="use vLLM, or a JSON schema")
+        raise Unsupported(f"this server can't constrain a reply to a {form.kind}", hint="use vLLM, or a JSON schema")

@@ -67,7 +67,7 @@ def _logprob(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"a log-probability is {type(value).__name__}")
     if not value <= _ROUNDING:
-        raise BadReply(f"{value:g} is no log-probability", hint="does the server return logits?")
+        raise BadReply(f"{value:g} is not a log-probability", hint="does the server return logits?")
     return min(float(value), 0.0)
 
 

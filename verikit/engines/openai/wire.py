@@ -129,7 +129,7 @@ def _constant(name: str) -> float:
     """
     if name == "NaN":
         raise FailedTry(
-            BadReply("the reply holds NaN for a number", hint="does the model overflow in its number format?")
+            BadReply("the reply contains NaN as a number", hint="does the model overflow in its number format?")
         )
     return float(name)
 

@@ -79,7 +79,7 @@ class Gemini(VendorEngine):
         try:
             return contents, self._types.GenerateContentConfig(**{**config, **self.body})
         except ValueError as error:
-            raise BadRequest(f"the client refuses the request: {' '.join(str(error).split())[:300]}") from None
+            raise BadRequest(f"the client rejects the request: {' '.join(str(error).split())[:300]}") from None
 
     def _part(self, part: str | EmbeddedPicture) -> Any:
         if isinstance(part, str):

@@ -39,7 +39,7 @@ ENV_CHECKS: Mapping[str, EnvCheck] = {
     ),
     "pins": EnvCheck("dependencies have versions or digests", ("image", "package", "download", "data"), check_pins),
     "judge": EnvCheck("judges have a settled model and no chance", ("model", "sampling"), check_judge),
-    "alike": EnvCheck("no task is there twice", ("duplicate", "leak")),
+    "alike": EnvCheck("no task occurs twice", ("duplicate", "leak")),
 }
 """The checks of files, in the order of the report."""
 
@@ -52,7 +52,7 @@ RUNNING_CHECKS: Mapping[str, EnvCheck] = {
     "tamper": EnvCheck("forged files have no reward and cost none", ("paid", "broken")),
     "mutants": EnvCheck("wrong outputs lose the reward", ("empty", "number", "line", "keyed")),
     "honest": EnvCheck("other forms of right outputs keep the reward", ("crlf", "newline", "json")),
-    "resources": EnvCheck("time and memory are within what is declared", ("time", "memory")),
+    "resources": EnvCheck("time and memory are within the declared limits", ("time", "memory")),
 }
 """The checks that run a task's solution and tests. `running/run.py` has their functions."""
 EVERY_CHECK: Mapping[str, EnvCheck] = {**ENV_CHECKS, **RUNNING_CHECKS}

@@ -41,7 +41,7 @@ def check_declared(task: AuditedTask) -> CheckRecord:
     notes: list[str] = []
     for part in task.parts:
         if not part.separate:
-            notes.append("the tests run in the agent's box, so nothing has to be collected for them")
+            notes.append("the tests run in the agent's box, so they need no collected files")
             continue
         found, missing = undeclared(task, part)
         findings += found

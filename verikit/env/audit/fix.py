@@ -105,7 +105,7 @@ def _fix_config(task: AuditedTask, changed: dict[str, str], patch: EnvPatch) -> 
     if new is not None and new != text:
         changed[CONFIG] = new
         if shared:
-            patch.fixed.append("mode.shared: the tests get a box of their own")
+            patch.fixed.append("mode.shared: the tests get their own box")
         if new != separate:
             patch.fixed.append("declared.undeclared: artifacts has the paths that the tests read")
 

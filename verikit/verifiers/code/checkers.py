@@ -24,7 +24,7 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
     if result.status == "infra_error":
         return Score.error(f"sandbox error: {result.error}")
     if result.status == "ok":
-        return "" if _is_yes(result) else "the checker refuses the output"
+        return "" if _is_yes(result) else "the checker rejects the output"
     row = (case.checker, case.stdin, case.stdout, limits)
     if fault := _faults.of(row, lambda: _fault(case, box, limits)):
         return Score.error(f"the row's checker failed: {fault}")
@@ -54,7 +54,7 @@ def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimi
     if _ended(result, testlib.POINTS):
         return _by_points(case, testlib.points(result), box, limits)
     if _gave_verdict(result):
-        return f"the checker refuses the output{told}"
+        return f"the checker rejects the output{told}"
     row = (case.checker, case.checker_files, case.stdin, case.stdout, limits)
     if fault := _faults.of(row, lambda: _cpp_fault(case, box, limits)):
         return Score.error(f"the row's checker failed: {fault}")
@@ -84,7 +84,7 @@ def _fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
     own = _asked(case, case.stdout or "0\n", box, limits)
     if own.status != "ok":
         return f"{own.status}, {own.error}"
-    return "" if _is_yes(own) or not case.stdout else "it refuses the output that is expected"
+    return "" if _is_yes(own) or not case.stdout else "it rejects the expected output"
 
 
 def _asked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunResult:

@@ -135,7 +135,7 @@ def _fault(schema: str, body: str) -> str:
     validator = _validator(schema)
     if validator.validate(tree):
         return ""
-    return str(validator.error_log[0].message) if len(validator.error_log) else "the schema refuses it"
+    return str(validator.error_log[0].message) if len(validator.error_log) else "the schema rejects it"
 
 
 def _strict() -> Any:

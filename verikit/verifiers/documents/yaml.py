@@ -100,7 +100,7 @@ def _check_keys(node: Any, loader: Any) -> None:
         value = loader.construct_object(key) if typed else key.value
         text = value if isinstance(value, str) else _key(value)
         if text in texts or value in values:
-            raise ValueError(f"a key that comes twice at line {node.start_mark.line + 1}: {text[:80]}")
+            raise ValueError(f"a duplicate key at line {node.start_mark.line + 1}: {text[:80]}")
         texts.add(text)
         values.add(value)
 

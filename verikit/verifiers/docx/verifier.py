@@ -147,7 +147,7 @@ class Docx(WorkspaceVerifier):
         tables = table_cells(blocks)
         for wanted in self.table:
             if [[plain(cell) for cell in row] for row in wanted] not in tables:
-                yield f"no table that begins with {[str(cell) for cell in wanted[0]]}"
+                yield f"no table starts with {[str(cell) for cell in wanted[0]]}"
 
     def _styles(self, blocks: Sequence[Block]) -> Iterator[str]:
         for text, wanted in self.style.items():
@@ -160,11 +160,11 @@ class Docx(WorkspaceVerifier):
     def _lists(self, blocks: Sequence[Block]) -> Iterator[str]:
         for text in self.list:
             if not any(block["list"] and shown(block) == plain(text) for block in blocks):
-                yield f"{text!r} is no item of a list"
+                yield f"{text!r} is not a list item"
 
     def _count(self, images: int) -> Iterator[str]:
         if images < self.image:
-            yield f"{images} pictures, at least {self.image} are asked for"
+            yield f"{images} pictures, expected at least {self.image}"
 
     def _revisions(self, changes: int) -> Iterator[str]:
         if changes:

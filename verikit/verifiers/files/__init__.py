@@ -137,7 +137,7 @@ def _content(path: str, spec: Verifier | str, workspace: Workspace, sample: Samp
     try:
         text = blob.data().decode()
     except UnicodeDecodeError:
-        raise AgentFault(f"{shown(blob.path)} is no UTF-8 text") from None
+        raise AgentFault(f"{shown(blob.path)} is not UTF-8 text") from None
     verifier = load(spec) if isinstance(spec, str) else spec
     [score] = verifier.score([replace(sample, completion=text, thoughts="", messages=())])
     return score

@@ -38,12 +38,12 @@ def _element(page: Page, found: Mapping[str, Any], wanted: Wanted) -> str:
     if isinstance(wanted, bool):
         return "" if (count > 0) == wanted else f"{count} elements"
     if isinstance(wanted, int):
-        return "" if count == wanted else f"{count} elements, {wanted} are asked for"
+        return "" if count == wanted else f"{count} elements, expected {wanted}"
     seen = [plain(" ".join(lines(page.runs, item["mark"]))) for item in found["items"]]
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
-        return "" if seen == [plain(text) for text in wanted] else f"the texts in sight are {str(seen)[:160]}"
+        return "" if seen == [plain(text) for text in wanted] else f"the visible texts are {str(seen)[:160]}"
     if count != 1:
-        return f"{count} elements, one is asked for"
+        return f"{count} elements, expected one"
     if isinstance(wanted, str):
         return "" if seen[0] == plain(wanted) else f"the text in sight is {seen[0][:160]!r}"
     own = found["items"][0]["attributes"]
@@ -88,10 +88,10 @@ def requests(page: Page, allowed: bool | Sequence[str]) -> Iterator[str]:
     starts = () if isinstance(allowed, bool) else tuple(allowed)
     for address in page.outside:
         if not address.startswith(starts):
-            yield f"the page asks for {address[:200]!r}"
+            yield f"the page requests {address[:200]!r}"
 
 
 def _missing(page: Page) -> str:
     if page.misdrawn:
         return f"; {page.misdrawn[0]}"
-    return f"; the workspace has no {page.missing[0][:100]!r}, which the page asks for" if page.missing else ""
+    return f"; the workspace has no {page.missing[0][:100]!r}, which the page requests" if page.missing else ""

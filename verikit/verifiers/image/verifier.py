@@ -128,7 +128,7 @@ def alike(seen: Observed, like: str, least: float) -> Score:
     """
     expected = expected_picture(like)
     if seen["frames"] > 1:
-        return Score(0.0, reason=f"the file has {seen['frames']} frames or pages, and one picture is asked for")
+        return Score(0.0, reason=f"the file has {seen['frames']} frames or pages, expected one picture")
     if not same_shape((seen["width"], seen["height"]), (expected["width"], expected["height"])):
         return Score(0.0, reason=f"{seen['width']} by {seen['height']} pixels are of another shape")
     found = likeness(_pixels(seen), _pixels(expected))

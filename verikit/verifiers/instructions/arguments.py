@@ -31,7 +31,7 @@ def text(arguments: Arguments, key: str) -> str:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, str) or not value.strip():
-        raise BadArgument(f"{key!r} is {value!r}, not a text")
+        raise BadArgument(f"{key!r} is {value!r}, not a string")
     return value
 
 
@@ -40,7 +40,7 @@ def texts(arguments: Arguments, key: str) -> list[str]:
     value = arguments.get(key)
     if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
         return value
-    raise BadArgument(f"{key!r} is {value!r}, not a list of texts")
+    raise BadArgument(f"{key!r} is {value!r}, not a list of strings")
 
 
 def number(arguments: Arguments, key: str) -> int:
@@ -50,7 +50,7 @@ def number(arguments: Arguments, key: str) -> int:
         return int(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value == value // 1:
         return int(value)
-    raise BadArgument(f"{key!r} is {value!r}, not a whole number of at least 0")
+    raise BadArgument(f"{key!r} is {value!r}, not an integer >= 0")
 
 
 def position(arguments: Arguments, key: str) -> int:
@@ -110,7 +110,7 @@ def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = ""
         else:
             yield from re.finditer(pattern + then, value, flags=0 if cased else re.IGNORECASE)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
-        raise BadArgument(f"{pattern!r} is no pattern: {error}") from None
+        raise BadArgument(f"{pattern!r} is not a valid pattern: {error}") from None
 
 
 def check_pattern(pattern: str) -> None:

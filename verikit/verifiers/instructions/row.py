@@ -43,7 +43,7 @@ def _pairs(source: Mapping[str, Any]) -> Given:
     given = _parsed(source.get("kwargs"))
     ids = [ids] if isinstance(ids, str) else ids
     if not isinstance(ids, (list, tuple)) or not ids or not all(isinstance(id, str) for id in ids):
-        raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of texts")
+        raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of strings")
     return [(id, _without_nulls(argument)) for id, argument in zip(ids, _arguments(given, len(ids)), strict=True)]
 
 

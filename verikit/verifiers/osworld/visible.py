@@ -34,7 +34,7 @@ def decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AgentFault("the file is no UTF-8 text") from None
+        raise AgentFault("the file is not UTF-8 text") from None
 
 
 def _of_text(data: bytes) -> list[Lines]:
@@ -53,7 +53,7 @@ def csv_rows(data: bytes) -> list[list[str]]:
     try:
         return list(csv.reader(io.StringIO(decoded(data), newline="")))
     except csv.Error as problem:
-        raise AgentFault(f"the file is no CSV: {problem}") from None
+        raise AgentFault(f"the file is not CSV: {problem}") from None
 
 
 def _of_csv(data: bytes) -> list[Lines]:

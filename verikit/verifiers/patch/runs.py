@@ -54,7 +54,7 @@ def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     if language in LANGUAGES:
         chain = toolchain(language)
         if isinstance(chain, Missing):
-            return f"no tool chain for {language} on this machine: {chain.install}", {}
+            return f"no toolchain for {language} on this machine: {chain.install}", {}
         shown += [*chain.tools, *chain.run_tools]
         env = dict(chain.env)
         path += [os.path.dirname(part[0]) for part in (chain.build, chain.run) if part and part[0].startswith("/")]
@@ -160,7 +160,7 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
         return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
     alarm, count = report.end[0], int(report.end[1])
     if not report.alarms_fail(alarm, count):
-        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{report.last}")
+        return PatchOutcome(failed=f"tests that must fail do not fail with this patch{report.last}")
     problems: dict[str, str] = {}
     for name in task.names:
         runs = report.outcomes.get(dotted(name) if task.form == "unittest" else name, [])

@@ -81,7 +81,7 @@ class Pdf(WorkspaceVerifier):
             "text": (self.text, lambda: self._text(pages, sample)),
             "absent": (self.absent, lambda: _of(self._absent(pages))),
             "table": (self.table, lambda: self._decided(
-                (f"no table that begins with {[str(cell) for cell in table[0]]}", seen.has_table(pages, table))
+                (f"no table starts with {[str(cell) for cell in table[0]]}", seen.has_table(pages, table))
                 for table in self.table)),
             "form": (self.form, lambda: self._decided(self._fields(told["fields"]))),
         }  # fmt: skip
@@ -117,7 +117,7 @@ class Pdf(WorkspaceVerifier):
         texts = list(dict.fromkeys((seen.lines(pages), seen.lines(pages, "\N{REPLACEMENT CHARACTER}"))))
         scores = verifier.score([replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:
-            return self._unclear("the text has characters whose shape nobody can tell")
+            return self._unclear("the text has characters whose shape is unknown")
         return scores[0]
 
     def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
@@ -128,11 +128,7 @@ class Pdf(WorkspaceVerifier):
                 return Score(0.0, reason=fault[:300])
             if result == "doubtful":
                 doubtful = doubtful or fault
-        return (
-            self._unclear(f"{doubtful[:200]}, or has characters whose shape nobody can tell")
-            if doubtful
-            else Score(1.0)
-        )
+        return self._unclear(f"{doubtful[:200]}, or has characters whose shape is unknown") if doubtful else Score(1.0)
 
     def _unclear(self, reason: str) -> Score:
         return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)

@@ -85,7 +85,7 @@ class Pptx(WorkspaceVerifier):
             "title": (self.title, lambda: self._decided(self._titles(show))),
             "bullets": (self.bullets, lambda: self._decided(self._bullets(show))),
             "table": (self.table, lambda: self._decided(
-                (f"no table that begins with {[str(cell) for cell in table[0]]}", seen.has_table(show, table))
+                (f"no table starts with {[str(cell) for cell in table[0]]}", seen.has_table(show, table))
                 for table in self.table)),
             "text": (self.text, lambda: self._text(every, show, sample)),
             "absent": (self.absent, lambda: _of(
@@ -128,7 +128,7 @@ class Pptx(WorkspaceVerifier):
     def _bullets(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
         if not isinstance(self.bullets, Mapping):
             for text in self.bullets:
-                yield f"{text!r} is no item of a list in sight", seen.is_item(show, text)
+                yield f"{text!r} is not a visible list item", seen.is_item(show, text)
             return
         for title, texts in self.bullets.items():
             yield (
@@ -151,7 +151,7 @@ class Pptx(WorkspaceVerifier):
 
     def _images(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
         sure, unclear = (sum(slide[key] for slide in show) for key in ("images", "unclear"))
-        fault = f"{sure} pictures in sight, at least {self.image} are asked for"
+        fault = f"{sure} visible pictures, expected at least {self.image}"
         most: Found = "doubtful" if sure + unclear >= self.image else "no"
         yield fault, "yes" if sure >= self.image else most
 
@@ -195,9 +195,9 @@ def _all_in_sight(every: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
     for number, slide in enumerate(every, 1):
         yield f"slide {number} is hidden", "yes" if slide["shown"] else "no"
         for text, why in seen.unseen([slide]):
-            yield f"{text[:80]!r} on slide {number} is out of sight: {why}", "no"
+            yield f"{text[:80]!r} on slide {number} is not visible: {why}", "no"
         if any(seen.is_doubtful(block) for block in slide["blocks"]):
-            yield f"a text on slide {number} is out of sight", "doubtful"
+            yield f"text on slide {number} is not visible", "doubtful"
 
 
 def _of(faults: Iterator[str]) -> Score:

@@ -50,7 +50,7 @@ class GoldVerifier(TextVerifier):
             return Score(0.0, reason=f"no answer found ({form})")
         value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
         if value and self.extract == "stated" and offers_others(answer, gold):
-            return Score(0.0, answer=answer, reason=f"offers others beside {_short(gold)}, or denies it")
+            return Score(0.0, answer=answer, reason=f"offers {_short(gold)} with others, or denies it")
         return Score(value, answer=answer, reason=f"{self.name} ({self.normalizer}, {form}) with {_short(gold)}")
 
     @abstractmethod

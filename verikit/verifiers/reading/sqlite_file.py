@@ -81,7 +81,7 @@ def _observed(workspace: Workspace, path: str, side: Side, sql: str, max_rows: i
     fault = AgentFault if side == "after" else WorkspaceError
     data = blob.data()
     if not data.startswith(MAGIC):
-        raise fault(f"{shown(blob.path)} is no sqlite database")
+        raise fault(f"{shown(blob.path)} is not a SQLite database")
     beside = [(ending, found.data()) for ending in BESIDE if (found := _beside(workspace, blob, ending, side))]
     contents = [data, *(content for _, content in beside)]
     order = {
@@ -117,7 +117,7 @@ def _read(ran: RunResult, name: str, fault: type[AgentFault | WorkspaceError]) -
     if "too_many" in told:
         raise WorkspaceError(f"{name} gives more rows than are read", hint="max_rows=… of the verifier")
     if "refused" in told:
-        raise fault(f"{name} is no sound database: {shown(str(told['refused']))}")
+        raise fault(f"{name} is not a valid database: {shown(str(told['refused']))}")
     return told
 
 

@@ -116,7 +116,7 @@ def _read(told: Mapping[str, Any]) -> DeclaredRequest | DeclaredLine | Restart:
 def _problem(ask: DeclaredRequest) -> str:
     """The problem with a request of a row."""
     if not isinstance(ask.target, str) or not ask.target.startswith("/"):
-        return "the path must begin with /"
+        return "the path must start with /"
     if not all(_is_texts(value) for value in (ask.headers, ask.keep)):
         return "headers and keep must map strings to strings"
     if ask.body is not None and not ask.as_json and not isinstance(ask.body, str):

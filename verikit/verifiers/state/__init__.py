@@ -138,7 +138,7 @@ def _as_expected(before: Database, after: Database, name: str, key: Key, change:
     """Whether one row changed as expected."""
     table = after.tables.get(name)
     if table is None:
-        return Score(0.0, reason="the table is gone")
+        return Score(0.0, reason="the table is missing")
     row, old = table.by_key.get(key), before.tables[name].by_key.get(key)
     if change.get("deleted"):
         if old is None:
@@ -166,7 +166,7 @@ def _schema(before: Database, after: Database, allowed: frozenset[str]) -> Score
     for told, found in (("gone or changed", lost), ("new or changed", added)):
         if found:
             return Score(0.0, reason=f"{told}: {found[0][0]} {shown(found[0][1])}")
-    return Score(1.0, reason="the schema is as it was")
+    return Score(1.0, reason="the schema is unchanged")
 
 
 def _nothing_else(before: Database, after: Database, expected: set[tuple[str, Key]]) -> Score:

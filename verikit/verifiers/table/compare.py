@@ -69,7 +69,7 @@ def _columns(found: Sequence[str], expected: Sequence[str], rule: str) -> str:
     if further and rule != "superset":
         return f"a further column {shown(further[0])!r}"
     if rule == "ordered" and tuple(found) != tuple(expected):
-        return "the columns stand in another order"
+        return "the columns are in a different order"
     return ""
 
 
@@ -144,13 +144,13 @@ def _by_keys(rows: Sequence[Row], expected: TypedTable, rules: TableRules, fits:
         for row in rows
     ]
     if len(set(order)) < len(order):
-        return "a key stands there twice"
+        return "a key occurs twice"
     for key, row in zip(order, rows, strict=True):
         if key not in wanted:
             return f"a row with the key {shown(repr(key))}, which is not expected"
         if not fits.row(row, wanted[key]):
             return f"row {shown(repr(key))}: {_difference(row, wanted[key], expected.columns, fits)}"
-    return "the rows stand in another order" if rules.ordered and order != list(wanted) else ""
+    return "the rows are in a different order" if rules.ordered and order != list(wanted) else ""
 
 
 def _key(row: Row, places: Sequence[int]) -> tuple[Any, ...]:

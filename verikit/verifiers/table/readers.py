@@ -79,12 +79,12 @@ def _text(blob: Blob, allow: frozenset[str]) -> str:
     data = blob.data()
     if data.startswith(b"\xef\xbb\xbf"):
         if "bom" not in allow:
-            raise NoTable("begins with a byte order mark")
+            raise NoTable("starts with a byte order mark")
         data = data[3:]
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise NoTable("is no UTF-8 text") from None
+        raise NoTable("is not UTF-8 text") from None
 
 
 def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
@@ -95,7 +95,7 @@ def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
     values = [_json(one, allow) for one in texts]
     rows = values if kind == "jsonl" else values[0]
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise NoTable("is no list of objects")
+        raise NoTable("is not a list of objects")
     columns = list(dict.fromkeys(column for row in rows for column in row))
     missing = next((column for row in rows for column in columns if column not in row), None)
     if missing is not None:
@@ -123,7 +123,7 @@ def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]
     try:
         lines = list(_records(text, delimiter))
     except csv.Error as error:
-        raise NoTable(f"is no CSV: {error}") from None
+        raise NoTable(f"is not CSV: {error}") from None
     if not lines:
         raise NoTable("is empty")
     head, *rows = lines
@@ -156,7 +156,7 @@ def _json(text: str, allow: frozenset[str]) -> Any:
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except (ValueError, RecursionError) as error:
-        raise NoTable(f"is no JSON: {error}"[:200]) from None
+        raise NoTable(f"is not JSON: {error}"[:200]) from None
 
 
 def _observed(printed: str, max_rows: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
@@ -166,7 +166,7 @@ def _observed(printed: str, max_rows: int) -> tuple[tuple[str, ...], tuple[tuple
         if "too_many" in told:
             raise WorkspaceError(f"a table of over {max_rows:,} rows", hint="max_rows=…")
         if "refused" in told:
-            raise NoTable(f"is no parquet file: {shown(str(told['refused']))}")
+            raise NoTable(f"is not a parquet file: {shown(str(told['refused']))}")
         return tuple(str(column) for column in told["columns"]), tuple(tuple(row) for row in told["rows"])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise WorkspaceError("the reader of parquet printed no observation") from None

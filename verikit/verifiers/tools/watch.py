@@ -61,7 +61,7 @@ class StepRules:
         self, doing: Doing, target: str, steps: Sequence[tuple[int, Effect]], workspace: Workspace | None
     ) -> Score:
         if doing == "writes" and workspace is not None and (found := _differs(workspace, target, self.root)):
-            return Score(0.0, reason=f"{shown(found)} differs from what it was")
+            return Score(0.0, reason=f"{shown(found)} has changed")
         unclear = ""
         for number, effect in steps:
             verdict = concerns(effect, doing, target, self.root)

@@ -127,7 +127,7 @@ class Checks:
                             return YES
         if not decided:
             return undecided(f"{cell.cell}: {engines.told(runs.of(cell.key, 0))}")
-        return no(f"{cell.cell} gives the same whatever its inputs are")
+        return no(f"{cell.cell} gives the same result for all inputs")
 
     def follows(self, references: Mapping[str, str]) -> Score:
         """Whether cells follow their inputs as the row's own formulas do, on unseen inputs."""

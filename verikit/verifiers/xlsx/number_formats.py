@@ -62,7 +62,7 @@ def lies(value: float, code: str) -> str:
         return "the number format hides the value"
     own = [token for token in shown if token.startswith(('"', "\\")) or not _is_placeholder(token)]
     if any(_looks_like_digits(token) for token in own if not _is_scientific(token)):
-        return "the number format prints digits of its own"
+        return "the number format prints extra digits"
     return ""
 
 
@@ -77,14 +77,14 @@ def disguises(number: float, code: str) -> str:
     if any(token.lower() in _WHITE for token in part):
         return "the number format is white"
     if _has_own_mark(part):
-        return "the number format prints a separator of its own"
+        return "the number format prints an extra separator"
     if is_date(number, code):
         return "the number format shows a date" if 1 <= number < _SMALL_DATE and number == int(number) else ""
     if _is_scaled(part):
         return "the number format shows thousands or millions without a word"
     signed = _is_signed(part)
     if number < 0 <= written and not signed and not _has_colour(part):
-        return "the number format leaves out the sign"
+        return "the number format omits the sign"
     return "the number format adds a sign" if number > 0 and signed else ""
 
 

@@ -165,7 +165,7 @@ class Xlsx(WorkspaceVerifier):
         if isinstance(seen, bool):
             seen = [*self.values, *self.formula, *self.follows, *self.shows] if seen else []
         offered: dict[str, tuple[object, Callable[[], Score]]] = {
-            "macros": (book.macros and not self.macros, lambda: Score(0.0, reason="the workbook holds macros")),
+            "macros": (book.macros and not self.macros, lambda: Score(0.0, reason="the workbook contains macros")),
             "sheet": (self.sheet, lambda: checks.sheets(self.sheet)),
             "values": (self.values, lambda: checks.values(self.values)),
             "formula": (functions, lambda: checks.formula(functions)),

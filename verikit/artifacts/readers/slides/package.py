@@ -98,7 +98,7 @@ class Package:
             try:
                 self._trees[name] = self._parse(content)
             except (ElementTree.ParseError, LookupError, ValueError) as problem:
-                raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+                raise container.BadContainer(f"a part of the file is not XML: {problem}") from None
             self._check(self._trees[name])
         return self._trees[name]
 

@@ -137,6 +137,6 @@ def slides(package: Package, main: str) -> Iterator[Sheet]:
         target = relations[identity].target if identity in relations else ""
         sheet = _sheet(package, target)
         if sheet is None or sheet.root.tag != f"{P}sld" or target in seen:
-            raise container.BadContainer(f"slide {number} has no part of its own in the file")
+            raise container.BadContainer(f"slide {number} has no separate part in the file")
         seen.add(target)
         yield sheet

@@ -95,7 +95,7 @@ class SlideView:
             clear = True
         if clear is False:
             return "the colour of its ground", ""
-        return "", doubt or ("" if clear else "its ground can't be told")
+        return "", doubt or ("" if clear else "its background can't be determined")
 
     def picture(self, index: int) -> bool | None:
         """Whether a shape's picture is in sight. None: unknown."""

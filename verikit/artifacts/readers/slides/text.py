@@ -176,7 +176,7 @@ class _Look:
         elif kind not in ("pPr", "endParaRPr"):
             text = "".join(one.text or "" for one in element.iter() if one.tag in (_MATH, f"{A}t"))
             if text:
-                yield self._run(text, None, "newer programs alone draw it")
+                yield self._run(text, None, "only newer programs draw it")
 
     def _field(self, element: Element) -> tuple[str, str]:
         """The text that a field shows. Its stored text is outdated or arbitrary."""

@@ -201,7 +201,7 @@ def check_gym_pins(task: AuditedTask) -> CheckRecord:
     """Packages and data without versions. NeMo-Gym's configuration has no field for a dataset's revision."""
     notes = []
     if any("huggingface_identifier" in text or "type: huggingface" in text for text in _config_texts(task)):
-        notes.append("data sets of Hugging Face have no revision: the format has no field for it")
+        notes.append("Hugging Face datasets have no revision: the format has no field for it")
     return judged([*package_pins(task), *data_pins(grader_code(task))], notes=notes)
 
 
