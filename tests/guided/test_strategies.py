@@ -267,7 +267,7 @@ def test_an_engine_that_does_not_tell_what_ended_a_step_is_refused():
 
     rows = search(Beam(2, 2, prm=StepScores()), engine=Silent())
     assert rows[0].candidates == ()
-    assert "does not tell" in rows[0].failed[0]["error"]["message"]
+    assert "does not report whether" in rows[0].failed[0]["error"]["message"]
     assert search(BestOf(2, prm=StepScores()), engine=Silent())[0].candidates
 
 

@@ -179,7 +179,7 @@ def test_an_edited_verifier_is_another_one(score, tmp_path):
     config["verifier"] = f"{tmp_path}/b/v.py:v"
     (tmp_path / "copy/config.json").write_text(json.dumps(config))
     outcome = score(file, "-v", f"{tmp_path}/b/v.py:v", "-o", "copy")
-    assert (outcome.code, "code was edited" in outcome.err) == (2, True)
+    assert (outcome.code, "the code or its release has changed" in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize(
