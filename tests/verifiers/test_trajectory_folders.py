@@ -5,7 +5,7 @@ import pytest
 import verikit
 from tests.growth import check_linear
 from tests.verifiers.test_trajectory_paths import bash, call, score
-from verikit.verifiers.tools.folders import KeptShell, CallResult
+from verikit.verifiers.tools.folders import CallResult, KeptShell
 from verikit.verifiers.tools.watch import StepRules
 
 NEVER = {"never_writes": ["tests/**"], "kept_shells": ["bash"]}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from verikit.calls import ToolCall, calls_in
 from verikit.messages import CompletionMessage, by_assistant, content_text
 from verikit.verifiers.tools.effects import Effect, shell_effects
-from verikit.verifiers.tools.folders import KeptShell, CallResult, may_move
+from verikit.verifiers.tools.folders import CallResult, KeptShell, may_move
 from verikit.verifiers.tools.steps import effects_of
 
 _COMMAND_KEYS = ("command", "cmd", "script")
