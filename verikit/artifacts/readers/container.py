@@ -42,8 +42,13 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """Whether a file has the given `kind`, judged only by its container and its XML."""
     try:
         if request["kind"] in _MAIN:
-            for content in parts(blobs[0], request["kind"]).values():
+            found = parts(blobs[0], request["kind"])
+            for content in found.values():
                 well_formed(content)
+            if request["kind"] == "xlsx":
+                from verikit.artifacts.readers.damage import check_workbook
+
+                check_workbook(blobs[0], found)
         else:
             signed(blobs[0], request["kind"])
     except BadContainer as problem:
