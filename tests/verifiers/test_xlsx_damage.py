@@ -8,7 +8,7 @@ import pytest
 
 import verikit
 from tests.artifacts.books import left, parts_changed
-from verikit.artifacts.readers import container
+from verikit.artifacts.readers import damage
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -99,4 +99,4 @@ SOUND = {
 
 @pytest.mark.parametrize("make", SOUND.values(), ids=SOUND)
 def test_the_second_reader_takes_sound_workbooks(make):
-    assert container.read([make()], {"kind": "xlsx"}) == {}
+    assert damage.read([make()], {"kind": "xlsx"}) == {}

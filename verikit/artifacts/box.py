@@ -19,8 +19,7 @@ from verikit.sandbox.guest import source
 
 LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
 """Of one reader. The wall clock is far off: a busy machine must not change a score."""
-_SECOND = "verikit.artifacts.readers.container"
-_DAMAGE = "verikit.artifacts.readers.damage"
+_SECOND = "verikit.artifacts.readers.damage"
 _FULL = 0.7
 """Fraction of the memory limit that a reader uses when it dies of the limit: libraries also reserve memory."""
 
@@ -123,11 +122,7 @@ def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> Agent
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():
         second = _run(
-            f"from {_SECOND} import read",
-            [blob],
-            {"kind": reader.kind},
-            reader.limits,
-            f"import {_SECOND}\nimport {_DAMAGE}\n",
+            f"from {_SECOND} import read", [blob], {"kind": reader.kind}, reader.limits, f"import {_SECOND}\n"
         )
         if second.status == "ok" and isinstance(second.value, dict):
             refused = second.value.get("refused")

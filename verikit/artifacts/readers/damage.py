@@ -1,6 +1,7 @@
-"""Whether a workbook that a reader could not read is damaged: what the format requires of its sheets and cells.
+"""The second reader: whether a file caused the crash of another reader, since it is damaged.
 
-Only damage that no program reads as the file says it. Other things that a reader can't read are not the file's fault.
+Of workbooks it looks at what the format requires of sheets and cells. Other things that a reader can't read are not the
+file's fault.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from typing import Any
 from xml.etree import ElementTree
 
 from verikit.artifacts.readers import container
@@ -32,7 +34,19 @@ _TYPED: Mapping[tuple[str, str], re.Pattern[str]] = {
 _WORKBOOKS = re.compile(rb"(?:sheet|template|sheet\.macroEnabled|template\.macroEnabled)\.main\+xml", re.IGNORECASE)
 
 
-def check_workbook(blob: bytes, parts: Mapping[str, bytes]) -> None:
+def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
+    """Whether a file has the given `kind`, judged by its container, its XML and, for workbooks, its sheets."""
+    told = container.read(blobs, request)
+    if told or request["kind"] != "xlsx":
+        return told
+    try:
+        _check_workbook(blobs[0], container.parts(blobs[0], "xlsx"))
+    except container.BadContainer as problem:
+        return {"refused": str(problem)}
+    return {}
+
+
+def _check_workbook(blob: bytes, parts: Mapping[str, bytes]) -> None:
     """Look for damage. All parts must be well-formed.
 
     Raises:
