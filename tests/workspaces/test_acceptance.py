@@ -123,7 +123,8 @@ ROWS = {
         "verifiers/test_service:test_the_box_has_no_network_and_no_expected_value")),
     29: Row("remote picture, WEBSERVICE, DDE, macro never run", (
         "artifacts/test_office:test_links_reach_neither_the_network_nor_files_of_the_machine",
-        "verifiers/test_xlsx:test_macros_are_refused_unless_they_are_asked_for"), "a macro that starts by itself, in LibreOffice"),
+        "verifiers/test_xlsx:test_macros_are_refused_unless_they_are_asked_for"),
+        "a macro that starts by itself, in LibreOffice"),
     30: Row("sqlite: exactly these rows", (
         "verifiers/test_state:test_sixty_drawn_twins_one_with_exactly_the_change",
         "verifiers/test_state:test_exactly_the_expected_row_has_changed",
