@@ -96,8 +96,9 @@ ROWS = {
         "verifiers/test_docx:test_a_text_in_sight_counts",
         "verifiers/test_docx:test_a_text_out_of_sight_does_not_count",
         "verifiers/test_docx:test_styles_are_effective_ones_however_they_come_about",
-        "verifiers/test_docx:test_revisions_left_behind_are_refused_where_the_row_says_so"),
-        "40 twins, here are about 30; files that LibreOffice saved again"),
+        "verifiers/test_docx:test_revisions_left_behind_are_refused_where_the_row_says_so",
+        "verifiers/test_docx_resaved:test_documents_that_libreoffice_saved_again_count_by_what_is_seen"),
+        "text boxes and styles that LibreOffice saved again"),
     23: Row("OSWorld's known false zeroes are accepted", (
         "convert/test_osworld:test_what_osworld_wrongly_refuses_is_accepted_and_its_near_misses_are_not",)),
     24: Row("pptx: order, groups, off-slide, covered", (
