@@ -112,7 +112,9 @@ ROWS = {
     26: Row("image: blank at most .1 for every reference, right at least .9", (
         "verifiers/test_image:test_a_blank_picture_is_never_alike",
         "verifiers/test_image:test_the_expected_picture_is_alike_however_it_is_stored",
-        "verifiers/test_image:test_one_block_that_differs_is_refused"), "100 charts and pages"),
+        "verifiers/test_image:test_one_block_that_differs_is_refused",
+        "verifiers/test_image_hundred:test_a_hundred_charts_are_alike_themselves_and_neither_blank_pictures_nor_other_charts"),
+        "100 pages: the charts are drawn here"),
     27: Row("html: 40 pages, as driver and person, flake at most 1 of 1,000", (
         "verifiers/test_html:test_a_forged_page_is_worth_nothing",
         "verifiers/test_html:test_an_honest_page_is_accepted"),
