@@ -102,6 +102,8 @@ def test_links_reach_neither_the_network_nor_files_of_the_machine(tmp_path):
         assert "canary" not in text
         book = sales(cells(D6=f'=WEBSERVICE("http://127.0.0.1:{port}/")', D7="='file:///etc/[passwd]x'!A1"))
         assert "root" not in text_of(book, "xlsx")[0]
+        linked = sales(cells(D6=f'=DDE("soffice","{tmp_path}/canary.txt","A1")'))
+        assert "canary" not in text_of(linked, "xlsx")[0]
         with pytest.raises(BlockingIOError):
             listener.accept()
 

@@ -48,9 +48,9 @@ ROWS = {
         "artifacts/test_office:test_an_office_that_ends_or_lies_gives_no_result",
         "artifacts/test_browser_pipe:test_a_browser_that_talks_nonsense_or_ends_leaves_no_value")),
     8: Row("the same bytes of score in three runs, two machines, 1 and 8 jobs", (
-        "workspaces/test_rows:test_rows_are_scored_from_wherever_the_command_runs",
+        "workspaces/test_rows:test_three_runs_and_eight_jobs_give_the_same_bytes",
         "workspaces/test_workspace:test_the_score_carries_the_digest_and_workspaces_travel_to_other_processes"),
-        "a second machine, and 8 jobs: the test has 1 and 2"),
+        "a second machine"),
     9: Row("folders of Harbor 0.20 to 0.25 are read", (
         "env/test_tasks:test_a_harbor_task_is_its_instruction_and_nothing_of_it_runs",
         "workspaces/test_rows:test_a_folder_of_trials_is_scored_as_it_is"),
@@ -85,6 +85,7 @@ ROWS = {
         "verifiers/test_number_formats:test_a_cell_shows_the_text_of_its_format_in_two_locales",
         "verifiers/test_xlsx:test_a_cell_shows_its_text_by_locale")),
     21: Row("charts, names, pivots from Excel, LibreOffice, openpyxl files", (
+        "verifiers/test_xlsx_charts_honest:test_hidden_cells_count_if_all_programs_show_them",
         "verifiers/test_xlsx:test_an_honest_workbook_is_right_however_it_computes",
         "verifiers/test_xlsx_charts:test_a_chart_of_the_ranges_counts_in_any_style",
         "verifiers/test_xlsx_charts:test_charts_that_libreoffice_saved_again_count",
@@ -95,8 +96,9 @@ ROWS = {
         "verifiers/test_docx:test_a_text_in_sight_counts",
         "verifiers/test_docx:test_a_text_out_of_sight_does_not_count",
         "verifiers/test_docx:test_styles_are_effective_ones_however_they_come_about",
-        "verifiers/test_docx:test_revisions_left_behind_are_refused_where_the_row_says_so"),
-        "40 twins, here are about 30; files that LibreOffice saved again"),
+        "verifiers/test_docx:test_revisions_left_behind_are_refused_where_the_row_says_so",
+        "verifiers/test_docx_resaved:test_documents_that_libreoffice_saved_again_count_by_what_is_seen"),
+        "text boxes and styles that LibreOffice saved again"),
     23: Row("OSWorld's known false zeroes are accepted", (
         "convert/test_osworld:test_what_osworld_wrongly_refuses_is_accepted_and_its_near_misses_are_not",)),
     24: Row("pptx: order, groups, off-slide, covered", (
@@ -110,7 +112,9 @@ ROWS = {
     26: Row("image: blank at most .1 for every reference, right at least .9", (
         "verifiers/test_image:test_a_blank_picture_is_never_alike",
         "verifiers/test_image:test_the_expected_picture_is_alike_however_it_is_stored",
-        "verifiers/test_image:test_one_block_that_differs_is_refused"), "100 charts and pages"),
+        "verifiers/test_image:test_one_block_that_differs_is_refused",
+        "verifiers/test_image_hundred:test_a_hundred_charts_are_alike_themselves_and_neither_blank_pictures_nor_other_charts"),
+        "100 pages: the charts are drawn here"),
     27: Row("html: 40 pages, as driver and person, flake at most 1 of 1,000", (
         "verifiers/test_html:test_a_forged_page_is_worth_nothing",
         "verifiers/test_html:test_an_honest_page_is_accepted"),
@@ -122,7 +126,8 @@ ROWS = {
         "verifiers/test_service:test_the_box_has_no_network_and_no_expected_value")),
     29: Row("remote picture, WEBSERVICE, DDE, macro never run", (
         "artifacts/test_office:test_links_reach_neither_the_network_nor_files_of_the_machine",
-        "verifiers/test_xlsx:test_macros_are_refused_unless_they_are_asked_for"), "WEBSERVICE and DDE with a listener"),
+        "verifiers/test_xlsx:test_macros_are_refused_unless_they_are_asked_for"),
+        "a macro that starts by itself, in LibreOffice"),
     30: Row("sqlite: exactly these rows", (
         "verifiers/test_state:test_sixty_drawn_twins_one_with_exactly_the_change",
         "verifiers/test_state:test_exactly_the_expected_row_has_changed",

@@ -64,6 +64,17 @@ def test_rows_are_scored_from_wherever_the_command_runs(rows, tmp_path, monkeypa
     assert found == WANTED
 
 
+def test_three_runs_and_eight_jobs_give_the_same_bytes(rows, tmp_path):
+    row = json.dumps({"id": "n", "prompt": "p", "workspace": {"before": {"in.csv": "1"}, "after": {"in.csv": "2"}}})
+    rows.write_text(rows.read_text() + "".join(row.replace('"n"', f'"{number}"') + "\n" for number in range(40)))
+    found = set()
+    for number, jobs in enumerate((1, 1, 8)):
+        verikit.score(rows, SPEC, out=tmp_path / f"run{number}", jobs=jobs, quiet=True)
+        found.add((tmp_path / f"run{number}/scores.jsonl").read_bytes())
+    assert len(found) == 1
+    assert found.pop().count(b"\n") == 47
+
+
 def test_rows_of_one_candidate_each_keep_their_own_workspace(tmp_path):
     told = [{"id": "t", "prompt": "p", "workspace": {"after": {name: ""}}} for name in ("out.csv", "x")]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told))

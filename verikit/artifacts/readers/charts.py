@@ -14,11 +14,11 @@ from verikit.artifacts.readers import container
 from verikit.artifacts.readers.alternatives import Ambiguous, S, check_alike, only
 from verikit.artifacts.readers.anchors import ChartFrame, frames
 from verikit.artifacts.readers.hidden import has_hidden
-from verikit.artifacts.readers.ink import Inks, palette_of
+from verikit.artifacts.readers.ink import Inks, ground_of, palette_of
 from verikit.artifacts.readers.reach import Content, OpenWorkbook
 from verikit.artifacts.readers.references import CellArea, letters, reference
 from verikit.artifacts.readers.sheet_parts import SheetPart, areas, sheet_parts
-from verikit.artifacts.readers.slides.package import C, Element, Package, truth
+from verikit.artifacts.readers.slides.package import C, Element, Package, truth, whole
 
 MOST_CHARTS = 500
 MOST_SERIES = 5000
@@ -32,9 +32,11 @@ _TYPES = {
 _SOURCES = [f"{C}{name}" for name in ("numRef", "strRef", "multiLvlStrRef", "numLit", "strLit", "v", "rich")]
 """Forms of the data of a series, of which it has one."""
 _FILTERED = "{http://schemas.microsoft.com/office/drawing/2012/chart}categoryFilterException"
+_PROPERTIES = "{http://schemas.openxmlformats.org/officeDocument/2006/extended-properties}"
 _SCALES = {f"{C}valAx", f"{C}dateAx"}
 _ACROSS = ("scatter", "bubble")
 """Types whose series have x values of their own."""
+_STACKED = ("area", "bar", "column")
 _Limits = tuple[float, float]
 _ANY: _Limits = (-math.inf, math.inf)
 _SMALL_SHARE = 0.05
@@ -69,18 +71,46 @@ def _told(package: Package, sheet: SheetPart, frame: ChartFrame, root: Element, 
     """Why a chart is hidden, and its series."""
     try:
         check_alike(root)
-        one = _Chart(sheet, frame, root, Inks(palette_of(package, root)), book)
+        palette = palette_of(package, root)
+        inks = Inks(palette, ground_of(palette, root))
+        one = _Chart(sheet, frame, root, inks, book, visible_only=_leaves_out_hidden(package, root))
         return {"hidden": one.hidden(), "series": one.series()}
     except Ambiguous as problem:
         return {"hidden": str(problem), "series": []}
 
 
+def _leaves_out_hidden(package: Package, root: Element) -> bool:
+    """Whether some program leaves out hidden cells of a chart.
+
+    Excel shows them if the chart says nothing. LibreOffice does so only in files of Excel 2007, and so in XlsxWriter's.
+    """
+    stated = only(root, f"{C}chart", f"{C}plotVisOnly")
+    return truth(stated, "val", default=True) if stated is not None else not _is_of_excel_2007(package)
+
+
+def _is_of_excel_2007(package: Package) -> bool:
+    parts = [one.target for one in package.relations("").values() if one.kind == _PROPERTIES.rpartition("/")[2][:-1]]
+    properties = package.tree(parts[0]) if len(parts) == 1 else None
+    program, version = (only(properties, f"{_PROPERTIES}{name}") for name in ("Application", "AppVersion"))
+    stated = [(one.text or "") if one is not None else "" for one in (program, version)]
+    return stated[0] == "Microsoft Excel" and stated[1].startswith("12.")
+
+
 class _Chart:
     """One chart of a sheet."""
 
-    def __init__(self, sheet: SheetPart, frame: ChartFrame, root: Element, inks: Inks, book: OpenWorkbook) -> None:
+    def __init__(
+        self,
+        sheet: SheetPart,
+        frame: ChartFrame,
+        root: Element,
+        inks: Inks,
+        book: OpenWorkbook,
+        *,
+        visible_only: bool,
+    ) -> None:
         self._sheet, self._frame, self._root, self._inks, self._book = sheet, frame, root, inks, book
-        self._visible_only = truth(only(root, f"{C}chart", f"{C}plotVisOnly"), "val", default=True)
+        self._visible_only = visible_only
         area = only(root, f"{C}chart", f"{C}plotArea")
         self._plots = [*area] if area is not None else []
 
@@ -105,12 +135,25 @@ class _Chart:
                 continue
             kind = _TYPES[kind] or ("bar" if _value(plot, "barDir") == "bar" else "column")
             axes = _axes(plot)
-            for one in plot.iterfind(f"{C}ser"):
-                found.append(self._one(plot, one, kind))
-                self._share_categories(one, found[-1], shared, axes)
+            drawn = [(one, self._one(plot, one, kind)) for one in plot.iterfind(f"{C}ser")]
+            for one, told in drawn:
+                self._share_categories(one, told, shared, axes)
+            found += self._based(plot, drawn)
             if len(found) > MOST_SERIES:
                 raise container.BadContainer(f"more than {MOST_SERIES} series are not read")
         return found
+
+    def _based(self, plot: Element, drawn: list[tuple[Element, dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The series of a plot, with those that are drawn without ink under others, as the base of a waterfall."""
+        stacked = _is_stacked(plot)
+        top = -1
+        for one, told in reversed(drawn):
+            order = whole(only(one, f"{C}order"), "val")
+            clear = stacked and told["type"] in _STACKED and order < top and self._inks.is_clear(one, told["type"])
+            away = clear and (self._left_out(told["values"]) or self._beyond(plot, told))
+            told["base"] = clear and not away
+            top = top if told["hidden"] else max(top, order)
+        return [told for _, told in drawn]
 
     def _share_categories(
         self, series: Element, told: dict[str, Any], shared: dict[tuple[str, ...], list[str]], axes: tuple[str, ...]
@@ -153,8 +196,7 @@ class _Chart:
         values, across = self._limits(_axes(plot))
         if sum(area.size for name in ("values", "categories") for _, area in self._placed(told[name])) > _MOST_POINTS:
             return ""
-        stacked = _value(plot, "grouping") in ("stacked", "percentStacked")
-        if not stacked and _is_outside(self._typed(told["values"]), values):
+        if not _is_stacked(plot) and _is_outside(self._typed(told["values"]), values):
             return "its axis excludes all values"
         return "its axis excludes all points" if _is_outside(self._places(told), across) else ""
 
@@ -236,6 +278,10 @@ def _is_squeezed(layout: Element) -> bool:
 
 def _mode(manual: Element | None, name: str) -> str:
     return _value(manual, f"{name}Mode") if manual is not None else ""
+
+
+def _is_stacked(plot: Element) -> bool:
+    return _value(plot, "grouping") in ("stacked", "percentStacked")
 
 
 def _axes(plot: Element) -> tuple[str, ...]:

@@ -1,7 +1,4 @@
-"""Zip containers of office files, and signatures: checks that run before a package parses anything.
-
-`read` is also the second reader. It decides whether the file caused the crash of another reader.
-"""
+"""Zip containers of office files, and signatures: checks that run before a package parses anything."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Whether the series of a chart are drawn with ink: a fill, a line or markers that are not clear or white."""
+"""Whether the series of a chart are drawn with ink: a fill, a line or markers that people see on its ground."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree
 
 from verikit.artifacts.readers.alternatives import only
-from verikit.artifacts.readers.slides.colours import Palette
+from verikit.artifacts.readers.slides.colours import NOTHING, UNKNOWN, Paint, Palette, legible, plain
 from verikit.artifacts.readers.slides.package import A, C, Element, Package, whole
 
 _LINES = ("line", "scatter", "radar", "stock")
@@ -24,6 +24,11 @@ _BETWEEN = {
     (f"{C}upDownBars", f"{C}upBars"): (), (f"{C}upDownBars", f"{C}downBars"): (),
 }  # fmt: skip
 """What stock charts draw between series, and where its colour is."""
+_FLAT = {f"{C}{name}Chart" for name in ("area", "bar", "bubble", "line", "scatter", "stock")}
+"""Plots behind which all programs fill the plot area."""
+_DARK = 0.6
+_BRIGHTNESS = 0.2126, 0.7152, 0.0722
+"""How bright people see red, green and blue."""
 _ACCENTS = 6
 _OFFICE = ElementTree.fromstring(
     f'<a:theme xmlns:a="{A[1:-1]}"><a:themeElements><a:clrScheme>'
@@ -46,15 +51,41 @@ def palette_of(package: Package, chart: Element | None) -> Palette:
     return Palette(theme if theme is not None else _OFFICE, names.attrib if names is not None else {})
 
 
+def ground_of(palette: Palette, chart: Element | None) -> Paint:
+    """The colour behind the series of a chart, by its root. It is unknown unless all programs draw it alike."""
+    area = only(chart, f"{C}chart", f"{C}plotArea")
+    plots = {one.tag for one in area if one.tag.endswith("Chart")} if area is not None else set()
+    inner, outer = (_painted(palette, only(one, f"{C}spPr")) for one in (area, chart))
+    return inner.over(outer.over(UNKNOWN)) if plots <= _FLAT else UNKNOWN
+
+
+def _painted(palette: Palette, shape: Element | None) -> Paint:
+    """The fill of a shape. Programs choose one if it has none."""
+    fill = only(shape, _FILLS)
+    if fill is None or fill.tag not in (f"{A}noFill", f"{A}solidFill"):
+        return UNKNOWN
+    colour = only(fill, _COLOURS)
+    if fill.tag == f"{A}noFill":
+        return NOTHING
+    return plain(palette.colour(fill)) if colour is not None and len(colour) <= _MOST_CHANGES else UNKNOWN
+
+
+def _is_dark(ground: Paint) -> bool:
+    inks = ground.inks if ground.known else ()
+    return bool(inks) and all(sum(map(float.__mul__, _BRIGHTNESS, ink[:3])) < _DARK for ink in inks)
+
+
 class Inks:
     """The colours that the series of a chart have.
 
     Args:
         palette: The colours of the chart.
+        ground: The colour behind the series.
     """
 
-    def __init__(self, palette: Palette) -> None:
+    def __init__(self, palette: Palette, ground: Paint = UNKNOWN) -> None:
         self._palette = palette
+        self._ground, self._on_dark = ground, _is_dark(ground)
 
     def missing(self, plot: Element, series: Element, kind: str) -> str:
         """Why a series of a plot, or a point of it, is drawn without any ink; empty if all are seen."""
@@ -72,6 +103,11 @@ class Inks:
             if self._is_bare(point, kind, marker if own is None else own, usual=True):
                 return "a point is drawn without ink"
         return ""
+
+    def is_clear(self, series: Element, kind: str) -> bool:
+        """Whether a series with fills and all its points are drawn without any ink."""
+        points = (self._is_bare(one, kind, None, usual=True) for one in series.iterfind(f"{C}dPt"))
+        return self._is_bare(series, kind, None, usual=self._has_usual_ink(series)) and all(points)
 
     def _has_lines_between(self, plot: Element) -> bool:
         """Whether lines or bars between the series of a stock chart are seen. Then the series need no ink."""
@@ -113,7 +149,11 @@ class Inks:
         ink = self._palette.colour(holder)
         if ink is None and colour.tag == f"{A}prstClr" and not len(colour):
             return colour.get("val", "") not in _PALE_PRESETS
-        return ink is not None and ink.alpha >= _FAINT and min(ink[:3]) < _PALE and len(colour) <= _MOST_CHANGES
+        if ink is None or len(colour) > _MOST_CHANGES:
+            return False
+        if self._on_dark:
+            return legible(plain(ink), self._ground) is True
+        return ink.alpha >= _FAINT and min(ink[:3]) < _PALE
 
 
 def _line(shape: Element | None) -> Element | None:

@@ -15,7 +15,7 @@ ChartType = Literal[
     "area", "bar", "bubble", "column", "doughnut", "line", "pie", "radar", "scatter", "stock", "surface"
 ]
 _CHART = {"sheet", "type", "categories", "series"}
-_SERIES = {"values", "type", "categories", "name"}
+_SERIES = {"values", "type", "categories", "name", "base"}
 _RANGES = ("values", "categories", "name")
 
 
@@ -32,8 +32,11 @@ def check_charts(asked: Sequence[Mapping[str, Any]]) -> None:
         _check_list("the series of a chart", chart["series"])
         if not isinstance(chart.get("sheet", ""), str):
             raise UsageError(f"the sheet of a chart must be a string, got {chart['sheet']!r:.80}", hint=_EXAMPLE)
-        for one in map(_series, [chart] * len(chart["series"]), chart["series"]):
+        series = [_series(chart, one) for one in chart["series"]]
+        for one in series:
             _check_series(one)
+        if all(one.get("base") for one in series):
+            raise UsageError("a chart has a series that is no base", hint=_WATERFALL)
 
 
 def _check_list(name: str, given: Any) -> None:
@@ -46,6 +49,8 @@ def _check_series(one: Mapping[str, Any]) -> None:
         raise UsageError(
             f"a series of a chart has `values`, and may have {_listed(_SERIES)}; got {one!r:.80}", hint=_EXAMPLE
         )
+    if not isinstance(one.get("base", False), bool):
+        raise UsageError(f"base of a series of a chart must be true or false, got {one['base']!r:.80}", hint=_WATERFALL)
     if "type" in one:
         _check_type(one["type"])
     for name in _RANGES:
@@ -65,6 +70,7 @@ def _check_type(given: Any) -> None:
         raise UsageError(f"chart type {unknown!r:.80} not found", hint=", ".join(known))
 
 
+_WATERFALL = '{"series": [{"values": "B2:B5", "base": true}, "C2:C5"]}'
 _EXAMPLE = 'chart=[{"type": "column", "series": ["Sales!D2:D5"]}]'
 
 
@@ -107,11 +113,18 @@ def _compared(book: SeenWorkbook, chart: SeenChart, wanted: Mapping[str, Any]) -
         if not fits:
             drawn = f"{_drawn(book, chart)}{_computed(left)}"
             return no(f"{where} {_kinds(chart)} does not draw the requested series: {drawn}")
-        found = min(fits, key=lambda series: bool(series.hidden))
-        if found.hidden:
-            return no(f"{where} does not show a series: {found.hidden}")
+        problem, found = min(((_unseen(series, one), series) for series in fits), key=lambda each: bool(each[0]))
+        if problem:
+            return no(f"{where} does not show a series as requested: {problem}")
         left.remove(found)
     return no(f"{where} draws more series than requested: {_drawn(book, chart)}") if left else YES
+
+
+def _unseen(series: SeenSeries, wanted: Mapping[str, Any]) -> str:
+    """Why a series is not seen, or why it is not the requested base of a stack without ink."""
+    if wanted.get("base"):
+        return "" if series.base else "a base must have no ink, under a series of its stack that has some"
+    return series.hidden
 
 
 def _computed(series: Sequence[SeenSeries]) -> str:

@@ -40,6 +40,8 @@ class SeenSeries:
     hidden: str
     problem: str
     """Why its areas can't be known."""
+    base: bool
+    """Whether it is drawn without ink under others of its stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ _MODEL: Shape = record({
 _AREAS = each(text, 1000)
 _SERIES = _made(SeenSeries, {
     "type": text, "values": _AREAS, "categories": _AREAS, "name": _AREAS, "hidden": text, "problem": text,
+    "base": truth,
 })  # fmt: skip
 _CHART = _made(SeenChart, {"sheet": text, "hidden": text, "series": each(_SERIES, 5000)})
 _NAMES = each(text, 20_000)

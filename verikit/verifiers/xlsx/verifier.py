@@ -54,7 +54,8 @@ class Xlsx(WorkspaceVerifier):
     """Titles of sheets that must exist."""
     chart: Sequence[Mapping[str, Any]] = ()
     """Charts, as `{"sheet": "Sales", "type": "column", "categories": "A2:A4", "series": ["D2:D4"]}`. Only `series` is
-    required. A series can be `{"values": "D2:D4", "name": "D1", "type": "line"}`. A chart must not have others."""
+    required. A series can be `{"values": "D2:D4", "name": "D1", "type": "line"}`, and `"base": true` is a waterfall's
+    series without ink. A chart must not have others."""
     pivot: Sequence[Mapping[str, Any]] = ()
     """Pivot tables, as `{"source": "Data!A1:D9", "rows": ["item"], "columns": ["year"], "values": {"price": "sum"}}`,
     and `sheet` and `filters`. Functions are `sum`, `count`, `average`, `min` and `max`. They must show what the source
