@@ -101,16 +101,17 @@ def placed(path: str, cwd: str, root: str) -> str:
     return whole[len(base) :].lstrip("/") if whole.startswith(base.rstrip("/") + "/") else whole
 
 
-def shell_effects(text: str, root: str, start: str | None = "") -> Iterator[Effect]:
-    """The effects of a script that starts in a folder, relative to the root. None: the folder is unknown."""
-    yield from _Shell(root, start).script(parsed(text), text, 0)
+def shell_effects(text: str, root: str) -> Iterator[Effect]:
+    """The effects of a script."""
+    yield from _Shell(root).script(parsed(text), text, 0)
 
 
 class _Shell:
     """Goes through the commands of a script, and tracks the folder they run in."""
 
-    def __init__(self, root: str, start: str | None) -> None:
-        self._root, self._cwd = root, start
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._cwd: str | None = ""
 
     def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
         """All effects of a script, in order."""

@@ -14,14 +14,8 @@ _COMMAND_KEYS = ("command", "cmd", "script", "commands", "keystrokes", "code", "
 _PATH_KEYS = tuple("path file filename file_path filepath target source destination dest src dir".split())
 
 
-def effects_of(call: ToolCall, root: str, start: str | None = "") -> Iterator[Effect]:
-    """The effects of a tool call.
-
-    Args:
-        call: The call.
-        root: The path of the workspace on the agent's machine.
-        start: The folder of its shell, relative to the root. None: unknown.
-    """
+def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
+    """The effects of a tool call; `root` is the path of the workspace on the agent's machine."""
     told = f"{call.name}({str(dict(call.arguments))[:80]})"
     if call.problem:
         yield Effect("hides", told=call.problem[:80])
@@ -32,7 +26,7 @@ def effects_of(call: ToolCall, root: str, start: str | None = "") -> Iterator[Ef
     if any(word in name for word in _SHELL_TOOLS) and scripts and not paths:
         for script in scripts:
             text = " ".join(map(str, script)) if isinstance(script, list) else str(script)
-            yield from shell_effects(text, root, start)
+            yield from shell_effects(text, root)
         return
     doing = f"{name} {call.arguments.get('command', '')}".lower()
     edits, looks = (any(word in doing for word in words) for words in (_EDITS, _LOOKS))

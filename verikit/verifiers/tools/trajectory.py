@@ -66,9 +66,6 @@ class Trajectory(Verifier):
     """The value if a command's text doesn't show its effect (`$d`, `eval`). None: unscored."""
     root: str = "/workspace"
     """The workspace's path on the agent's machine. Steps start there."""
-    kept_shells: Sequence[str] = ()
-    """Tools whose calls share one shell each, so that `cd tests` lasts for the next call: `["bash"]`. The transcript
-    must have their results, with the shell's errors. Calls of other tools start in `root`."""
     name = "trajectory"
     reads: ClassVar[Reads | None] = None
 
@@ -82,7 +79,7 @@ class Trajectory(Verifier):
         object.__setattr__(self, "forbidden", names)
         if self.most is not None and self.most < 0:
             raise UsageError(f"most must be at least 0, got {self.most}")
-        for option in ("never_writes", "never_reads", "never_runs", "order", "kept_shells"):
+        for option in ("never_writes", "never_reads", "never_runs", "order"):
             told = getattr(self, option)
             object.__setattr__(self, option, (told,) if isinstance(told, str) else tuple(told))
         self._function()
@@ -97,9 +94,7 @@ class Trajectory(Verifier):
         ]
         if not never and not self.order and self.max_steps is None:
             return None
-        return StepRules(
-            tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root, self.kept_shells
-        )
+        return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample separately."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.effects import Effect, normal, placed
 from verikit.verifiers.tools.programs import runs
-from verikit.verifiers.tools.shells import Shells
+from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
 from verikit.workspaces.names import has_wildcards, matches, shown
 from verikit.workspaces.readings import recorded
@@ -35,8 +36,6 @@ class StepRules:
     undecided: float | None = None
     """The value if the text of a command doesn't show the effect; None: unscored."""
     root: str = "/"
-    kept_shells: Sequence[str] = ()
-    """Tools whose calls share one shell each."""
 
     def score(self, sample: Sample) -> Score:
         """The score of a sample's steps, each rule as a part.
@@ -46,7 +45,7 @@ class StepRules:
         """
         workspace = _workspace(sample)
         turns = _turns(sample, workspace)
-        steps = list(Shells(self.kept_shells, self.root).effects(turns))
+        steps = list(_steps(turns, self.root))
         parts: dict[str, Score] = {}
         if self.max_steps is not None:
             count = sum(map(by_assistant, turns))
@@ -208,3 +207,13 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
     if not turns:
         raise WorkspaceError("there are no steps to look at", hint='messages, or "trajectory" of the workspace')
     return turns
+
+
+def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
+    """The effects of each step, with its number from 1."""
+    number = 0
+    for turn in turns:
+        if by_assistant(turn):
+            number += 1
+            for call in calls_in([turn]):
+                yield from ((number, effect) for effect in effects_of(call, root))
