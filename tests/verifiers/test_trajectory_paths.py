@@ -438,3 +438,21 @@ def test_commands_of_find_within_each_other_do_not_multiply():
     for _ in range(7):
         command = "find " + "a " * 20 + "-exec sh -c " + shlex.quote(command) + " \\;"
     assert sum(1 for _ in shell_effects(command, "/workspace")) < 1_000
+
+
+@pytest.mark.parametrize("moves", [
+    "pushd tests; pushd ../docs; popd", "cd tests; pushd ../docs; pushd +1", "cd tests; cd ../docs; cd ~-", "cd te*",
+    "cd tests; pushd ../docs; cd ~1", "cd tests; cd ../docs; cd -",
+])  # fmt: skip
+def test_a_folder_that_the_text_does_not_show_leaves_relative_paths_undecided(moves):
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    assert score(never, bash(f"{moves}; rm a.py")).status == "abstained"
+    assert score(never, bash(f"{moves}; rm /workspace/tests/a.py")).value == 0.0
+    assert score(never, bash(f"{moves}; rm /workspace/docs/a.py")).value == 1.0
+
+
+@pytest.mark.parametrize("path", ["~-/a.py", "~+/a.py", "~1/a.py"])
+def test_a_path_below_an_earlier_folder_is_undecided(path):
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    assert score(never, bash(f"cd tests; cd ../docs; rm {path}")).status == "abstained"
+    assert score(never, bash("rm ~/a.py")).value == 1.0

@@ -15,6 +15,7 @@ PROPERTIES = "docProps/app.xml"
 LINE = {"type": "line", "categories": "A2:A4", "series": ["C2:C4"]}
 WATERFALL = {"type": "column", "series": [{"values": "B2:B4", "base": True}, "C2:C4"]}
 WHITE, BLACK, NOTHING = solid(("srgbClr", "FFFFFF")), solid(("srgbClr", "000000")), "<a:noFill/>"
+YELLOW = solid(("srgbClr", "FFFF00"))
 CLEAR = f"<spPr {A}><a:noFill/>{NO_LINE}</spPr>"
 
 
@@ -77,6 +78,7 @@ NOT_ON_DARK = {
     "white on a plot area that programs fill": lambda: line(WHITE, "", BLACK),
     "white on a chart that programs fill": lambda: line(WHITE, NOTHING, ""),
     "white on the cells": lambda: line(WHITE, NOTHING, NOTHING),
+    "white on black that a wide border covers": lambda: line(WHITE, f"{BLACK}<a:ln w='20116800'>{WHITE}</a:ln>"),
     "white on a clear black": lambda: line(WHITE, solid(("srgbClr", "000000"), '<a:alpha val="0"/>'), WHITE),
     "white on half black over the cells": lambda: line(WHITE, HALF, NOTHING),
     "white on yellow": lambda: line(WHITE, solid(("srgbClr", "FFFF00"))),
@@ -173,7 +175,14 @@ RIGHT_BASES = {
     "the colour of a dark ground": lambda: on(waterfall(f"<spPr {A}>{BLACK}{NO_LINE}</spPr>"), BLACK, ""),
     "percent": lambda: waterfall(grouping="percentStacked"),
 }
+MANY = "<a:alpha val='100000'/>" * 21
+PICTURE = "<a:blipFill><a:stretch><a:fillRect/></a:stretch></a:blipFill>"
 WRONG_BASES = {
+    "a picture fills the base": lambda: waterfall(f"<spPr {A}>{PICTURE}{NO_LINE}</spPr>"),
+    "the base is black after many changes": lambda: waterfall(
+        f"<spPr {A}><a:solidFill><a:srgbClr val='000000'>{MANY}</a:srgbClr></a:solidFill>{NO_LINE}</spPr>"
+    ),
+    "the base is white on yellow": lambda: on(waterfall(f"<spPr {A}>{WHITE}{NO_LINE}</spPr>"), YELLOW, ""),
     "all series are clear": lambda: waterfall(top=CLEAR),
     "the base has ink": lambda: waterfall(base=""),
     "the base has an outline": lambda: waterfall(f"<spPr {A}><a:noFill/><a:ln>{red()}</a:ln></spPr>"),

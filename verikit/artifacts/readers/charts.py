@@ -149,7 +149,7 @@ class _Chart:
         top = -1
         for one, told in reversed(drawn):
             order = whole(only(one, f"{C}order"), "val")
-            clear = stacked and told["type"] in _STACKED and order < top and self._inks.is_clear(one, told["type"])
+            clear = stacked and told["type"] in _STACKED and order < top and self._inks.is_clear(one)
             away = clear and (self._left_out(told["values"]) or self._beyond(plot, told))
             told["base"] = clear and not away
             top = top if told["hidden"] else max(top, order)

@@ -14,6 +14,10 @@ _FAINT = 0.1
 """Opacity of less shows nothing."""
 _PALE = 245 / 255
 """Red, green and blue of a colour that is almost white. The lightest tints of Office are darker."""
+_WIDE = 10 * 12_700
+"""Width of a border, in EMU: ten points."""
+_ALIKE = 10 / 255
+"""Difference of two colours that people do not see side by side."""
 _MOST_CHANGES = 20
 """Changes of a colour that `Palette` reads."""
 _COLOURS = [f"{A}{name}Clr" for name in ("srgb", "scheme", "sys", "prst", "hsl", "scrgb")]
@@ -62,12 +66,18 @@ def ground_of(palette: Palette, chart: Element | None) -> Paint:
 def _painted(palette: Palette, shape: Element | None) -> Paint:
     """The fill of a shape. Programs choose one if it has none."""
     fill = only(shape, _FILLS)
-    if fill is None or fill.tag not in (f"{A}noFill", f"{A}solidFill"):
+    if fill is None or fill.tag not in (f"{A}noFill", f"{A}solidFill") or _has_wide_line(shape):
         return UNKNOWN
     colour = only(fill, _COLOURS)
     if fill.tag == f"{A}noFill":
         return NOTHING
     return plain(palette.colour(fill)) if colour is not None and len(colour) <= _MOST_CHANGES else UNKNOWN
+
+
+def _has_wide_line(shape: Element | None) -> bool:
+    """Whether the border of a shape may cover much of it."""
+    line = _line(shape)
+    return line is not None and only(line, f"{A}noFill") is None and whole(line, "w") > _WIDE
 
 
 def _is_dark(ground: Paint) -> bool:
@@ -104,10 +114,24 @@ class Inks:
                 return "a point is drawn without ink"
         return ""
 
-    def is_clear(self, series: Element, kind: str) -> bool:
-        """Whether a series with fills and all its points are drawn without any ink."""
-        points = (self._is_bare(one, kind, None, usual=True) for one in series.iterfind(f"{C}dPt"))
-        return self._is_bare(series, kind, None, usual=self._has_usual_ink(series)) and all(points)
+    def is_clear(self, series: Element) -> bool:
+        """Whether a series with fills and all its points are surely drawn without any ink."""
+        shapes = [only(one, f"{C}spPr") for one in (series, *series.iterfind(f"{C}dPt"))]
+        lines = [line for line in map(_line, shapes) if only(line, _FILLS) is not None]
+        return all(map(self._is_unseen, [*shapes, *lines]))
+
+    def _is_unseen(self, holder: Element | None) -> bool:
+        """Whether a shape or line surely has no fill that people see."""
+        fill = only(holder, _FILLS)
+        if fill is None or fill.tag == f"{A}noFill":
+            return fill is not None
+        colour = only(fill, _COLOURS) if fill.tag == f"{A}solidFill" else None
+        ink = self._palette.colour(fill) if colour is not None and len(colour) <= _MOST_CHANGES else None
+        if ink is None:
+            return False
+        ground = self._ground.inks if self._ground.known and self._ground.inks else [(1.0, 1.0, 1.0)]
+        alike = all(abs(own - other) <= _ALIKE for inks in ground for own, other in zip(ink[:3], inks, strict=False))
+        return alike or ink.alpha < _FAINT
 
     def _has_lines_between(self, plot: Element) -> bool:
         """Whether lines or bars between the series of a stock chart are seen. Then the series need no ink."""

@@ -46,6 +46,10 @@ _READS = frozenset(
 )
 _COPIES = frozenset("cp mv install ln rsync scp".split())
 _WRITES = frozenset("rm rmdir unlink touch mkdir chmod chown chgrp truncate shred tee mkfifo setfacl patch".split())
+_EARLIER_FOLDER = re.compile(r"~[-+0-9]")
+"""Folders that the shell was in, or that lie on its stack."""
+_UNNAMED_FOLDER = re.compile(rf"[-+]|~$|{_EARLIER_FOLDER.pattern}")
+"""Arguments of `cd` and `pushd` that do not show the folder."""
 _HARMLESS = frozenset(
     """echo printf true false : pwd cd ls exit set export unset which type test [ sleep date whoami id uname hostname
     dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
@@ -160,8 +164,10 @@ class _Shell:
             yield from self._find(arguments, told, depth)
         elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
             yield from self._nested(program, arguments, command, told, depth)
-        elif program == "cd" or program == "pushd":
+        elif program in ("cd", "pushd"):
             self._enter(arguments)
+        elif program == "popd":
+            self._cwd = None
         else:
             yield from self._program(program, arguments, command, told)
 
@@ -183,13 +189,12 @@ class _Shell:
             self._cwd = here
 
     def _enter(self, arguments: Sequence[Word]) -> None:
-        known = (
-            len(arguments) == 1 and arguments[0].known and arguments[0].text not in ("-", "~") and self._cwd is not None
-        )
-        if not known:
+        target = arguments[0] if len(arguments) == 1 else Word("", known=False)
+        plain = target.known and not target.pattern and not _UNNAMED_FOLDER.match(target.text)
+        if not plain or self._cwd is None:
             self._cwd = None
             return
-        self._cwd = posixpath.normpath(posixpath.join(self._cwd or "", arguments[0].text))
+        self._cwd = posixpath.normpath(posixpath.join(self._cwd, target.text))
 
     def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """The effects of a known program on the paths among its arguments."""
@@ -329,6 +334,8 @@ class _Shell:
         yield from (self._effect("names", word, told) for word in files[1:])
 
     def _effect(self, does: Does, word: Word, told: str) -> Effect:
+        if _EARLIER_FOLDER.match(word.text):
+            return Effect(does, "", known=False, told=told)
         if word.text.startswith("~"):
             return Effect(does, word.text, known=word.known, told=told)
         absolute = word.text.startswith("/")
