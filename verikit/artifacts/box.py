@@ -19,7 +19,7 @@ from verikit.sandbox.guest import source
 
 LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
 """Of one reader. The wall clock is far off: a busy machine must not change a score."""
-_SECOND = "verikit.artifacts.readers.damage"
+_SECOND = "verikit.artifacts.readers.container"
 _FULL = 0.7
 """Fraction of the memory limit that a reader uses when it dies of the limit: libraries also reserve memory."""
 

@@ -1,4 +1,7 @@
-"""Zip containers of office files, and signatures: checks that run before a package parses anything."""
+"""Zip containers of office files, and signatures: checks that run before a package parses anything.
+
+`read` is also the second reader. It decides whether the file caused the crash of another reader.
+"""
 
 from __future__ import annotations
 
