@@ -17,7 +17,7 @@ from verikit.judges.asking.ask import FORCED, PROBE, Record, ask, connect
 from verikit.judges.asking.contradicted import counted_if_contradicted
 from verikit.judges.asking.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.asking.reply import JudgeVerdict
-from verikit.judges.evidence import Evidence, Shown, reply_shown
+from verikit.judges.evidence import Evidence, Shown, reference_shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
@@ -25,10 +25,9 @@ from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown
 from verikit.judges.evidence.special_tokens import clearing
-from verikit.messages import CompletionMessage, are_parts
+from verikit.messages import CompletionMessage
 from verikit.platform import tracing
 from verikit.platform.raised import describe
-from verikit.replies.text import accepted
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 from verikit.workspaces.grading import SHOWN_DIGITS
@@ -304,11 +303,7 @@ class Judge(TextVerifier):
 
     def reference(self, sample: Sample) -> Shown:
         """The gold answer as the prompt shows it. None if there is no gold answer or the prompt doesn't show it."""
-        if not self.file.needs_reference:
-            return None
-        if are_parts(sample.answer):
-            return sample.answer
-        return "\n".join(accepted(sample.answer)) or None
+        return reference_shown(sample.answer) if self.file.needs_reference else None
 
 
 def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, media_of, thoughts_in
+from verikit.messages import MESSAGE_KEYS, THOUGHT_KEYS, THOUGHT_PARTS, are_parts, content_text, media_of, thoughts_in
 from verikit.readers.parse import kind
 from verikit.types import Gold, Prompt
 
@@ -45,9 +45,14 @@ def prompt(value: Any) -> Prompt:
 
 
 def answer(value: Any) -> Gold:
-    """Convert a gold answer: a string, a number (as JSON), a list of these, or null."""
+    """Convert a gold answer: a string, a number (as JSON), a list of these, content parts, or null.
+
+    Content parts become their text, unless one is a picture or a file: judges must see it.
+    """
     if value is None or type(value) is str:
         return value
+    if are_parts(value):
+        return value if media_of(value) else content_text(value)  # type: ignore[no-any-return]  # a judge's reference
     if type(value) is list and value:
         return [_scalar(item, f"answer[{number}]") for number, item in enumerate(value)]
     return _scalar(value, "answer")
@@ -62,6 +67,10 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
+    if type(value) is dict and media_of(value):
+        value = [value]
+    if type(value) is list and are_parts(value):
+        return content(value, field), _message(value, {})
     if type(value) is list:
         own = {"messages": value}
         thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
@@ -76,8 +85,17 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     for key in TEXT_KEYS:
         if key in own and (own[key] is not None or "role" in own):
             text = content(own[key], f"{field}.{key}")
-            return text, {name: item for name, item in own.items() if name != key}
+            rest = {name: item for name, item in own.items() if name != key}
+            return text, {**_message(own[key], rest), **rest}
     raise SchemaError(f"text not found in {_what(own)}", field=field, hint=f"text goes under {', '.join(TEXT_KEYS)}")
+
+
+def _message(parts: Any, keys: Own) -> Own:
+    """Content parts with a picture or a file as the message that contains them. Nothing for others: text is enough."""
+    if type(parts) is not list or not media_of(parts):
+        return NO_KEYS
+    message = {key: keys[key] for key in MESSAGE_KEYS if key in keys}
+    return {"messages": [{"role": "assistant", **message, "content": parts}]}
 
 
 def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
