@@ -89,6 +89,8 @@ class Judge(TextVerifier):
     """
     look_chars: int = 20_000
     """Maximum characters that all looks of a request show."""
+    look_tokens: int = 0
+    """Maximum tokens that all looks of a request show, at four bytes per token. 0: only characters are counted."""
     look_pictures: int = 4
     """Maximum pages that all looks of a request show as pictures.
 
@@ -128,6 +130,7 @@ class Judge(TextVerifier):
             ("budget", self.budget, 1),
             ("looks", self.looks, 0),
             ("look_chars", self.look_chars, 1),
+            ("look_tokens", self.look_tokens, 0),
             ("look_pictures", self.look_pictures, 0),
             ("look_pixels", self.look_pixels, 64),
         ):
@@ -234,7 +237,7 @@ class Judge(TextVerifier):
         if not self.looks:
             return made
         pictures = self.look_pictures if engine.pictures else 0
-        limits = LookLimits(self.looks, self.look_chars, pictures, self.look_pixels)
+        limits = LookLimits(self.looks, self.look_chars, pictures, self.look_pixels, self.look_tokens or None)
         return offered(made, texts, limits, clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:

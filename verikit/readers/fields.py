@@ -52,7 +52,7 @@ def answer(value: Any) -> Gold:
     if value is None or type(value) is str:
         return value
     if are_parts(value):
-        return value if media_of(value) else content_text(value)  # type: ignore[no-any-return]  # a judge's reference
+        return value if media_of(value) else content_text(value)  # parts for judges
     if type(value) is list and value:
         return [_scalar(item, f"answer[{number}]") for number, item in enumerate(value)]
     return _scalar(value, "answer")
