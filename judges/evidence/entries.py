@@ -173,6 +173,20 @@ def _text(content: Any, part: Callable[[str], str] = str) -> str:
     return "\n".join(filter(None, (text, *_media(content))))
 
 
+def unseen_end(messages: Sequence[CompletionMessage]) -> str:
+    """The word for a run's last message if it is a picture or sound without text, which entries do not show."""
+    content = messages[-1].get("content") if messages and by_assistant(messages[-1]) else None
+    words = media_of(content)
+    return words[0] if words and "file" not in words and not _text_only(content).strip() else ""
+
+
+def _text_only(content: Any) -> str:
+    try:
+        return content_text(content)
+    except UsageError:
+        return ""
+
+
 def _media(content: Any) -> Iterator[str]:
     if not media_of(content):
         return

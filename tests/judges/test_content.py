@@ -107,6 +107,20 @@ def test_a_picture_that_the_engine_does_not_take_leaves_the_row_unscored_by_name
         assert not requests
 
 
+@pytest.mark.parametrize("shows", ["turns", "trajectory"])
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_run_that_ends_in_a_picture_is_not_judged_without_it(name, shows):
+    run = [{"role": "assistant", "content": "I draw it."}, {"role": "assistant", "content": [PICTURE]}]
+    score, requests = scored(name, reply=run, shows=shows)
+    assert score.status == "error"
+    assert "ends in a picture" in score.reason
+    assert not requests
+    run[-1] = {"role": "assistant", "content": [text_part("iron 7"), PICTURE]}
+    score, requests = scored(name, reply=run, shows=shows)
+    assert score.scored
+    assert "a picture that is not shown" in asked(requests[0])
+
+
 @pytest.mark.parametrize("spec", ["answer", "exact", "length(max=10)", "regex('x')", "f1", "answer + exact"])
 @pytest.mark.parametrize("reply", [[PICTURE], [{"role": "assistant", "content": [PICTURE]}]])
 def test_a_reply_that_is_only_a_picture_is_unscored_by_rules_that_read_text(spec, reply):
