@@ -20,7 +20,7 @@ from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Evidence, Shown, reference_shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
-from verikit.judges.evidence.entries import entries, unseen_end
+from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown
@@ -188,9 +188,6 @@ class Judge(TextVerifier):
             return workspace_evidence(answered, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
             return reply_shown(text, messages)
-        if word := unseen_end(messages):
-            problem = f"the answer ends in a {word}, which shows={self.shows!r} does not show"
-            return Evidence(error=NotShown(problem, hint="shows='reply'"))
         run = messages or ({"role": "assistant", "content": text},)
         found = entries(run, changes if self.shows == "trajectory" else None, lambda said: text_read(said, self.reads))
         if not found:

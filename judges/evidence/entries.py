@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any, Literal, NamedTuple
 
-from verikit.errors import UsageError, VerikitError
-from verikit.judges.evidence.attached import attached_text
+from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, content_text, media_of
 
 EntryKind = Literal["says", "calls", "result", "error", "user", "manifest", "file"]
@@ -61,8 +60,8 @@ def entries(
 def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[RunEntry, str]]:
     """A message's entries, each with the id of its call."""
     content = message.get("content")
+    text = _text(content)
     if not by_assistant(message):
-        text = _text(content)
         role = str(message.get("role"))
         name = str(message.get("tool_call_id") or "")
         if role in _RESULT_ROLES:
@@ -71,7 +70,7 @@ def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iter
             yield RunEntry("user", text), ""
         yield from _of_parts(content)
         return
-    if said := _text(content, reply).strip():
+    if said := reply(text).strip():
         yield RunEntry("says", said), ""
     yield from _of_parts(content)
     calls = message.get("tool_calls")
@@ -161,46 +160,14 @@ def _failed(message: Mapping[str, Any]) -> bool:
     return bool(message.get("is_error") or message.get("error")) or message.get("status") in ("error", "failed")
 
 
-def _text(content: Any, part: Callable[[str], str] = str) -> str:
-    """A `part` of a content's text, with its files and a word for each picture or sound.
-
-    Unreadable content is shown as its `repr`.
-    """
+def _text(content: Any) -> str:
+    """A content's text, with a word for each picture or other media. Unreadable content is shown as its `repr`."""
     try:
-        text = part(content_text(content))
+        text = content_text(content)
     except UsageError:
         return repr(content)
-    return "\n".join(filter(None, (text, *_media(content))))
-
-
-def unseen_end(messages: Sequence[CompletionMessage]) -> str:
-    """The word for a run's last message if it is a picture or sound without text, which entries do not show."""
-    content = messages[-1].get("content") if messages and by_assistant(messages[-1]) else None
-    words = media_of(content)
-    return words[0] if words and "file" not in words and not _text_only(content).strip() else ""
-
-
-def _text_only(content: Any) -> str:
-    try:
-        return content_text(content)
-    except UsageError:
-        return ""
-
-
-def _media(content: Any) -> Iterator[str]:
-    if not media_of(content):
-        return
-    for part in [content] if isinstance(content, Mapping) else content:
-        for word in media_of([part]):
-            yield _file(part) if word == "file" else f"⟨a {word} that is not shown⟩"
-
-
-def _file(part: Any) -> str:
-    """A file's text. A failure to read it is reported: an agent could otherwise avoid its score this way."""
-    try:
-        return attached_text(part, candidate=True)
-    except VerikitError as problem:
-        return f"⟨a file that is not shown: {problem}⟩"
+    shown = [f"⟨a {word} that is not shown⟩" for word in media_of(content)]
+    return "\n".join(filter(None, (text, *shown)))
 
 
 def _id(call: Any) -> str:

@@ -190,12 +190,15 @@ def test_too_many_or_too_large_files_are_not_read():
         assert not requests
 
 
-def test_a_run_shows_the_files_of_its_messages():
-    run = [*said(text_part("Here it is."), attached(), role="user"), *said(text_part("Done."))]
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_run_only_mentions_the_files_of_its_messages(form):
+    run = [*said(text_part("Here it is."), form, role="user"), *said(text_part("Done."), *[form] * (MOST_FILES + 1))]
     engine = Scripted(SAID["judge"])
     (score,) = Pointwise(engine, shows="trajectory").score([Sample("q", run)])
     assert score.scored, score
-    assert f"user\nHere it is.\nfile notes.txt, {SIZE}:\n{TEXT}" in asked(engine.requests[0])
+    seen = asked(engine.requests[0])
+    assert seen.count("⟨a file that is not shown⟩") == MOST_FILES + 2
+    assert "seven" not in seen
 
 
 @pytest.mark.parametrize("spec", ["judge", "reference_judge"])

@@ -108,17 +108,12 @@ def test_a_picture_that_the_engine_does_not_take_leaves_the_row_unscored_by_name
 
 
 @pytest.mark.parametrize("shows", ["turns", "trajectory"])
-@pytest.mark.parametrize("name", JUDGES)
-def test_a_run_that_ends_in_a_picture_is_not_judged_without_it(name, shows):
-    run = [{"role": "assistant", "content": "I draw it."}, {"role": "assistant", "content": [PICTURE]}]
-    score, requests = scored(name, reply=run, shows=shows)
-    assert score.status == "error"
-    assert "ends in a picture" in score.reason
-    assert not requests
-    run[-1] = {"role": "assistant", "content": [text_part("iron 7"), PICTURE]}
-    score, requests = scored(name, reply=run, shows=shows)
-    assert score.scored
-    assert "a picture that is not shown" in asked(requests[0])
+@pytest.mark.parametrize("end", [{"type": "image"}, {"type": "audio"}, {"type": "image_url", "image_url": "x"}, PICTURE])
+def test_an_agent_cannot_make_its_run_unscored_by_an_end_that_is_not_shown(end, shows):
+    run = [{"role": "assistant", "content": "I deleted it."}, {"role": "assistant", "content": [end]}]
+    score, requests = scored("judge", reply=run, shows=shows)
+    assert score.scored, score
+    assert "that is not shown⟩" in asked(requests[0])
 
 
 @pytest.mark.parametrize("spec", ["answer", "exact", "length(max=10)", "regex('x')", "f1", "answer + exact"])
