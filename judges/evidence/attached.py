@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from verikit.errors import AgentFault, UsageError
 from verikit.judges.evidence.shown import NotShown
@@ -20,6 +22,8 @@ MOST_BYTES = 20 << 20
 """Maximum bytes of one embedded file."""
 _NAMES = ("filename", "name", "title")
 _DATA = ("file_data", "data", "base64")
+_PLACES = ("file_id", "id", "file_url", "url", "uri", "path")
+_URL_SAFE = str.maketrans("-_", "+/")
 _FORM = '"file": {"filename": "a.txt", "file_data": "data:text/plain;base64,…"}'
 _ENDING = 8
 """Maximum characters of the ending that selects a file's reader."""
@@ -34,38 +38,54 @@ def attached_text(part: Any, *, candidate: bool) -> str:
             could otherwise avoid its score.
 
     Raises:
-        NotShown: The part embeds no file, or its text can't be shown.
-        AgentFault: The embedded data is not base64.
+        NotShown: The file is elsewhere, or its text can't be shown.
+        AgentFault: The part embeds no file.
         VerikitError: A reader failed, or its package is missing.
     """
-    from verikit.judges.evidence.file_text import file_text, readable_text  # loads the readers of files
-    from verikit.workspaces import Workspace
+    from verikit.judges.evidence.file_text import fault_shown  # loads the readers of files
 
     inner = _inner(part)
     name = _first(_NAMES, inner) or _first(_NAMES, part) or "without a name"
-    data = _embedded(inner)
+    data = _embedded(inner, part)
     told = f"file {shown(name)}, {len(data):,} bytes:"
-    workspace = Workspace({f"file{_ending(name)}": data})
-    (entry,) = workspace.find("file*")
+    found = _read(data, _ending(name))
+    if isinstance(found, NotShown):
+        raise NotShown(f"{told} {found}", too_long=found.too_long)
+    if isinstance(found, str):
+        return f"{told}\n{found}"
     if candidate:
-        return f"{told}\n{file_text(workspace, entry)}"
+        return f"{told}\n{fault_shown(found)}"
+    raise NotShown(f"{told} {found}")
+
+
+@lru_cache(maxsize=16)
+def _read(data: bytes, ending: str) -> str | AgentFault | NotShown:
+    """A file's text, or why it has none. Requests repeat files, so each is read once."""
+    from verikit.judges.evidence.file_text import MOST_READ, decoded_text, readable_text, too_large
+    from verikit.workspaces import Workspace
+
+    if len(data) > MOST_READ and decoded_text(data) is not None:
+        return too_large(f"file{ending}", f"{len(data):,} bytes")
+    workspace = Workspace({f"file{ending}": data})
+    (entry,) = workspace.find("file*")
     try:
-        return f"{told}\n{readable_text(workspace, entry)}"
-    except AgentFault as fault:
-        raise NotShown(f"{told} {fault}") from None
+        return readable_text(workspace, entry)
+    except (AgentFault, NotShown) as problem:
+        return problem.with_traceback(None)
 
 
 def decoded(data: str) -> bytes:
-    """The file that base64 embeds.
+    """The file that base64 embeds: also in lines, without padding, or with the alphabet for URLs.
 
     Raises:
         NotShown: It is too large.
         AgentFault: This is not base64.
     """
-    if len(data) > MOST_BYTES * 4 // 3:
-        raise NotShown(f"it has more than {MOST_BYTES >> 20} MB")
+    plain = "".join(data.split()).translate(_URL_SAFE)
+    if len(plain) > MOST_BYTES * 4 // 3:
+        raise _too_large()
     try:
-        return base64.b64decode(data, validate=True)
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (binascii.Error, ValueError) as problem:
         raise AgentFault(f"its base64 is broken: {problem}") from None
 
@@ -77,19 +97,44 @@ def _inner(part: Any) -> Mapping[str, Any]:
     return next((part[key] for key in ("file", "source") if isinstance(part.get(key), Mapping)), part)
 
 
-def _embedded(inner: Mapping[str, Any]) -> bytes:
-    """The file's bytes: base64, with or without `data:…;base64,`, or the text of Anthropic's documents."""
-    data = _first(_DATA, inner)
+def _embedded(inner: Mapping[str, Any], part: Mapping[str, Any]) -> bytes:
+    """The file's bytes: base64, a `data:` URL, or the text of Anthropic's documents."""
+    data = next((value for key in _DATA if (value := inner.get(key)) is not None), None)
+    if data is not None and not isinstance(data, str):
+        raise AgentFault(f"its data is {type(data).__name__}, not a string")
     if data is not None and inner.get("type") != "text":
-        head, comma, rest = data.partition(",")
-        return decoded(rest if comma and head.startswith("data:") else data)
+        return _of_url(data) if data.startswith("data:") and "," in data else decoded(data)
     text = inner.get("content") if data is None else data
-    if text is None or media_of(text):
+    if media_of(text) or (text is None and _elsewhere(inner, part)):
         raise NotShown("it is not embedded, and nothing is opened or fetched", hint=_FORM)
+    if text is None:
+        raise AgentFault("it has no data")
     try:
-        return content_text(text).encode("utf-8", "replace")
+        return _limited(content_text(text).encode("utf-8", "replace"))
     except UsageError as problem:
-        raise NotShown(str(problem), hint=_FORM) from None
+        raise AgentFault(str(problem)) from None
+
+
+def _of_url(url: str) -> bytes:
+    head, _, rest = url.partition(",")
+    data = unquote_to_bytes(rest.encode("utf-8", "replace"))
+    return decoded(data.decode("ascii", "replace")) if head.lower().endswith(";base64") else _limited(data)
+
+
+def _elsewhere(inner: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether a part names a file by a path, an address or an identifier."""
+    named = [part.get("file"), part.get("source"), *(inner.get(key) for key in _PLACES)]
+    return any(isinstance(value, str) and value for value in named)
+
+
+def _limited(data: bytes) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise _too_large()
+    return data
+
+
+def _too_large() -> NotShown:
+    return NotShown(f"it has more than {MOST_BYTES >> 20} MB", too_long="answer")
 
 
 def _first(keys: tuple[str, ...], table: Mapping[str, Any]) -> str | None:

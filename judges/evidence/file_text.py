@@ -26,6 +26,8 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.tree import Blob
 from verikit.workspaces.workspace import Side, Workspace
 
+MOST_READ = 8 * MOST
+"""Maximum bytes of a file that is read."""
 MAX_ROWS = 10_000
 """Maximum rows of a parquet file that are read."""
 _MEMBER = record({"name": text, "size": whole, "sha256": text, "text": text})
@@ -52,11 +54,14 @@ def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> s
     """
     try:
         return readable_text(workspace, entry, side)
-    except NotText as problem:
-        return f"⟨{problem}⟩"
     except AgentFault as fault:
         # A defect of one file is evidence too: the judge may only need the others.
-        return f"⟨not readable: {fault}⟩"
+        return fault_shown(fault)
+
+
+def fault_shown(fault: AgentFault) -> str:
+    """What a judge is shown instead of a file's text."""
+    return f"⟨{fault}⟩" if isinstance(fault, NotText) else f"⟨not readable: {fault}⟩"
 
 
 def readable_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> str:
@@ -69,7 +74,7 @@ def readable_text(workspace: Workspace, entry: FileEntry, side: Side = "after") 
         MissingExtra: A reader's package is not installed.
     """
     blob = workspace.blob(entry, side)
-    if blob.size > 8 * MOST:
+    if blob.size > MOST_READ:
         raise NotText(blob)
     data = blob.data()
     reader = _reader_of(blob.path, data)
@@ -77,15 +82,21 @@ def readable_text(workspace: Workspace, entry: FileEntry, side: Side = "after") 
 
 
 def _plain_text(blob: Blob, data: bytes) -> str:
-    try:
-        found = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise NotText(blob) from None
-    if "\0" in found:
+    found = decoded_text(data)
+    if found is None:
         raise NotText(blob)
     if len(found) > MOST:
         raise too_large(blob.path, f"{len(found):,} characters")
     return found
+
+
+def decoded_text(data: bytes) -> str | None:
+    """A file's bytes as text. None if they are not text."""
+    try:
+        found = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in found else found
 
 
 def too_large(path: str, size: str) -> NotShown:

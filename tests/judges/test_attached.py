@@ -95,13 +95,11 @@ def test_a_file_stands_between_marks_that_it_cannot_close():
 
 ELSEWHERE = (
     {"type": "file", "file": {"file_id": "SECRET"}},
-    {"type": "file", "file": {"filename": "SECRET"}},
     {"type": "file", "file": "SECRET"},
     {"type": "file", "path": "SECRET"},
     {"type": "input_file", "file_url": "file://SECRET"},
     {"type": "document", "source": {"type": "url", "url": "file://SECRET"}},
     {"type": "document", "source": {"type": "content", "content": [{"type": "image", "path": "SECRET"}]}},
-    {"type": "document", "source": {"type": "content", "content": 5}},
 )
 
 
@@ -179,15 +177,80 @@ def test_a_long_file_of_an_answer_is_read_in_parts_with_the_files_of_the_questio
     assert "it ends with FINAL 7" in asked(requests[-1])
 
 
-def test_too_many_or_too_large_files_are_not_read():
-    for parts, problem in (
-        ([attached()] * (MOST_FILES + 1), f"{MOST_FILES + 1} files"),
-        ([attached("x" * (MOST_BYTES + 10))], "20 MB"),
-    ):
-        score, requests = scored("judge", reply=said(*parts))
-        assert score.status == "error"
+LARGE = "x" * (MOST_BYTES + 10)
+TOO_MUCH = {
+    "many": ([attached()] * (MOST_FILES + 1), f"{MOST_FILES + 1} files"),
+    "base64": ([attached(LARGE)], "20 MB"),
+    "text": ([{"type": "document", "source": {"type": "text", "data": LARGE}}], "20 MB"),
+    "a URL": ([{"type": "file", "file": {"file_data": f"data:text/plain,{LARGE}"}}], "20 MB"),
+    "text over the limit of readers": ([attached("x" * 17_000_000)], "17,000,000 bytes"),
+}
+
+
+@pytest.mark.parametrize(("parts", "problem"), TOO_MUCH.values(), ids=TOO_MUCH)
+def test_too_many_or_too_large_files_are_too_long(parts, problem):
+    for rule, value in (("unscored", None), ("zero", 0.0)):
+        score, requests = scored("judge", reply=said(*parts), too_long=rule)
+        assert score.value == value
         assert problem in score.reason
         assert not requests
+    assert scored("judge", prompt=said(*parts, role="user"), too_long="zero")[0].status == "error"
+
+
+def data_of(data, **more):
+    return {"type": "file", "file": {"filename": "a.txt", "file_data": data, **more}}
+
+
+MALFORMED = {
+    "a number": data_of(5),
+    "a list": data_of(["a"], file_id="x"),
+    "only a name": {"type": "file", "file": {"filename": "a.txt"}},
+    "nothing": {"type": "file"},
+    "no content": {"type": "document", "source": {"type": "content", "content": 5}},
+    "not base64": data_of("data:text/plain;base64,a.b"),
+    "one sign too many": data_of("AAAAA"),
+}
+
+
+@pytest.mark.parametrize("part", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_candidate_cannot_lose_its_score_by_a_malformed_file_but_a_question_with_one_is_unscored(name, part):
+    score, requests = scored(name, reply=said(text_part("iron 7"), part))
+    assert (score.status, score.value) == ("ok", 0.0)
+    assert "a file that can't be read" in score.reason
+    assert not requests
+    assert scored(name, prompt=said(text_part("q"), part, role="user"))[0].status == "error"
+
+
+BYTES = "hello wörld?>?>~~~"
+SAFE = base64.urlsafe_b64encode(BYTES.encode()).decode()
+DATA = {
+    "lines": base64.encodebytes((BYTES * 9).encode()).decode().replace("\n", "\r\n"),
+    "the alphabet for URLs": SAFE,
+    "no padding": coded(BYTES * 2).rstrip("="),
+    "a URL without base64": "data:text/plain,hello%20w%C3%B6rld,+",
+    "a URL with quoted base64": f"data:text/plain;BASE64,{coded(BYTES).replace('=', '%3D')}",
+}
+
+
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_every_usual_form_of_embedded_data_is_read(data):
+    assert {"-", "_"} & set(SAFE)
+    score, requests = scored("judge", reply=said(text_part("x"), data_of(data)))
+    assert score.scored, score
+    assert "hello wörld" in shown(requests[0], "file")
+
+
+@pytest.mark.parametrize("data", [b"PK\3\4broken twice", packed(p(r("Read once.")))])
+def test_a_file_is_read_once_for_all_requests(data, monkeypatch):
+    from verikit.judges.evidence import file_text
+
+    calls = []
+    observe = file_text.observe
+    monkeypatch.setattr(file_text, "observe", lambda *given: calls.append(1) or observe(*given))
+    for _ in range(2):
+        assert scored("judge", reply=said(text_part("x"), attached(data, "b.docx")))[0].scored
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

@@ -108,7 +108,9 @@ def test_a_picture_that_the_engine_does_not_take_leaves_the_row_unscored_by_name
 
 
 @pytest.mark.parametrize("shows", ["turns", "trajectory"])
-@pytest.mark.parametrize("end", [{"type": "image"}, {"type": "audio"}, {"type": "image_url", "image_url": "x"}, PICTURE])
+@pytest.mark.parametrize(
+    "end", [{"type": "image"}, {"type": "audio"}, {"type": "image_url", "image_url": "x"}, PICTURE]
+)
 def test_an_agent_cannot_make_its_run_unscored_by_an_end_that_is_not_shown(end, shows):
     run = [{"role": "assistant", "content": "I deleted it."}, {"role": "assistant", "content": [end]}]
     score, requests = scored("judge", reply=run, shows=shows)
