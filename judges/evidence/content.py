@@ -164,9 +164,12 @@ def _file(part: Any, name: str, what: str) -> str:
 
 
 def reference_shown(answer: Gold) -> Shown:
-    """A gold answer as a judge sees it: content parts unchanged, or all accepted answers. None if there is none."""
+    """A gold answer as a judge sees it: content parts unchanged, or all accepted answers.
+
+    None if there is none, or if the parts are blank.
+    """
     if are_parts(answer):
-        return answer
+        return answer if media_of(answer) or content_text(answer).strip() else None
     return "\n".join(accepted(answer)) or None
 
 

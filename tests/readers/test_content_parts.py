@@ -5,6 +5,7 @@ import json
 import pytest
 
 import verikit
+from verikit.judges.evidence import reference_shown
 from verikit.readers import read
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -54,6 +55,32 @@ def test_a_gold_answer_in_parts_is_its_text_and_none_if_it_has_a_picture(spec, g
     verifier = verikit.load(spec)
     assert verifier.score(samples(tmp_path, completion="7", answer=gold))[0].value == value
     assert verifier.score([verikit.Sample("q", "7", gold)])[0].value == value
+
+
+BLANK = {
+    "a thought": [{"type": "thinking", "thinking": "7"}],
+    "no text": [{"type": "text"}],
+    "spaces": [{"type": "text", "text": " \n"}],
+}
+
+
+@pytest.mark.parametrize("spec", ["answer", "exact", "f1", "cover_em", "json_match", "numeric"])
+@pytest.mark.parametrize("gold", BLANK.values(), ids=BLANK)
+def test_a_gold_answer_in_blank_parts_is_none(spec, gold, tmp_path):
+    verifier = verikit.load(spec)
+    assert verifier.score(samples(tmp_path, completion="7", answer=gold))[0].value is None
+    assert verifier.score([verikit.Sample("q", "7", gold)])[0].value is None
+    assert reference_shown(gold) is None
+
+
+@pytest.mark.parametrize("kind", ["document", "file", "image", "audio"])
+@pytest.mark.parametrize("text", [{"completion": "7"}, {"content": "7"}, {"message": {"content": "7"}}])
+def test_a_candidate_with_a_text_and_a_type_keeps_its_text_and_its_keys(kind, text, tmp_path):
+    given = {"type": kind, **text, "rm": 0.3}
+    for row in ({"completion": given}, {"completions": [given]}):
+        (sample,) = samples(tmp_path, **row)
+        assert sample.completion == "7"
+        assert verikit.load("column('rm')").score([sample])[0].value == 0.3
 
 
 def test_a_rule_that_reads_no_gold_answer_scores_a_row_whose_gold_is_a_picture(tmp_path):

@@ -121,11 +121,15 @@ def extract(text: str, how: Extract) -> str | None:
 
 
 def accepted(answer: Gold) -> list[str]:
-    """The accepted answers of a sample as a list. Empty if there is no gold answer, or if it has a picture or file."""
+    """The accepted answers of a sample as a list.
+
+    Empty if there is no gold answer, or if its content parts are blank or have a picture or file.
+    """
     if answer is None:
         return []
     if in_parts(answer):
-        return [] if media_of(answer) else [content_text(answer)]
+        text = "" if media_of(answer) else content_text(answer)
+        return [text] if text.strip() else []
     return [answer] if isinstance(answer, str) else list(answer)
 
 
