@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -27,6 +27,9 @@ _URL_SAFE = str.maketrans("-_", "+/")
 _FORM = '"file": {"filename": "a.txt", "file_data": "data:text/plain;base64,…"}'
 _ENDING = 8
 """Maximum characters of the ending that selects a file's reader."""
+_MOST_KEPT = 128
+"""Files whose text is kept: more than a row has. Their bytes are not."""
+_KEPT: dict[tuple[str, str], str | AgentFault | NotShown] = {}
 
 
 def attached_text(part: Any, *, candidate: bool) -> str:
@@ -58,9 +61,19 @@ def attached_text(part: Any, *, candidate: bool) -> str:
     raise NotShown(f"{told} {found}")
 
 
-@lru_cache(maxsize=16)
 def _read(data: bytes, ending: str) -> str | AgentFault | NotShown:
     """A file's text, or why it has none. Requests repeat files, so each is read once."""
+    key = hashlib.sha256(data).hexdigest(), ending
+    found = _KEPT.get(key)
+    if found is None:
+        found = _text_of(data, ending)
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        _KEPT[key] = found
+    return found
+
+
+def _text_of(data: bytes, ending: str) -> str | AgentFault | NotShown:
     from verikit.judges.evidence.file_text import MOST_READ, decoded_text, readable_text, too_large
     from verikit.workspaces import Workspace
 
@@ -71,6 +84,7 @@ def _read(data: bytes, ending: str) -> str | AgentFault | NotShown:
     try:
         return readable_text(workspace, entry)
     except (AgentFault, NotShown) as problem:
+        problem.__context__ = problem.__cause__ = None  # their frames hold the file
         return problem.with_traceback(None)
 
 

@@ -241,16 +241,18 @@ def test_every_usual_form_of_embedded_data_is_read(data):
     assert "hello wörld" in shown(requests[0], "file")
 
 
-@pytest.mark.parametrize("data", [b"PK\3\4broken twice", packed(p(r("Read once.")))])
-def test_a_file_is_read_once_for_all_requests(data, monkeypatch):
+def test_each_file_is_read_once_for_all_requests_also_a_broken_one(monkeypatch):
     from verikit.judges.evidence import file_text
 
     calls = []
     observe = file_text.observe
     monkeypatch.setattr(file_text, "observe", lambda *given: calls.append(1) or observe(*given))
+    parts = [attached(b"PK\3\4broken %d" % number, "b.docx") for number in range(MOST_FILES - 1)]
+    parts.append(attached(packed(p(r("Read once."))), "b.docx"))
+    prompt = said(attached(packed(p(r("Of the question."))), "b.docx"), role="user")
     for _ in range(2):
-        assert scored("judge", reply=said(text_part("x"), attached(data, "b.docx")))[0].scored
-    assert len(calls) == 1
+        assert scored("judge", prompt, said(text_part("x"), *parts))[0].scored
+    assert len(calls) == MOST_FILES + 1
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
