@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import fmean, pvariance
 from types import NoneType
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import Verifier
 from verikit.engines import Request
@@ -28,7 +28,7 @@ from verikit.judges.asking.prompt import Task
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Shown, as_text
-from verikit.messages import CompletionMessage, media_of
+from verikit.messages import CompletionMessage, are_parts, media_of
 from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
@@ -286,6 +286,11 @@ def _lone(run: Sequence[CompletionMessage]) -> bool:
     return len(run) == 1 and not run[0].get("tool_calls") and not media_of(run[0].get("content"))
 
 
+def _gold(reference: Shown) -> Any:
+    """A reference as a verifier's gold answer: content parts unchanged, or the text."""
+    return reference if are_parts(reference) else as_text(reference) or None
+
+
 @dataclass(frozen=True)
 class ByScore(Comparer):
     """Any verifier as a judge of pairs: the higher score wins."""
@@ -299,7 +304,7 @@ class ByScore(Comparer):
         scores = iter(
             self.verifier.score(
                 [
-                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages, workspace=workspace)
+                    Sample(pair.prompt, text, _gold(pair.reference), messages=messages, workspace=workspace)
                     for pair in pairs
                     for text, messages, workspace in zip(
                         (pair.first, pair.second), pair.messages, pair.workspaces, strict=True

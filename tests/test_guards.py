@@ -16,6 +16,7 @@ from verikit.names.spec import load
 from verikit.verifiers.code.verifier import Code
 from verikit.verifiers.numeric import Numeric
 from verikit.verifiers.overlap.exact import Exact
+from verikit.workspaces import Workspace
 
 
 def counting(result=lambda sample: 1.0):
@@ -214,3 +215,26 @@ def test_with_timeout_tells_why_an_engine_gave_no_score():
     [score] = with_timeout(Deserted(), 60.0).score([Sample("p", "c")])
     assert score.status == "error"
     assert "nobody answers at http://nowhere" in score.reason
+
+
+RUN = [
+    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]},
+    {"role": "tool", "content": "7"},
+    {"role": "assistant", "content": "Done."},
+]
+
+
+def test_a_cached_score_is_not_that_of_another_run_with_the_same_last_message():
+    calls, part = counting(lambda sample: float(len(sample.messages) == 3))
+    guarded = cached(part)
+    runs = [Sample("q", RUN), Sample("q", RUN[2:]), Sample("q", RUN)]
+    assert [score.value for score in guarded.score(runs)] == [1.0, 0.0, 1.0]
+    assert [score.value for score in guarded.score(runs)] == [1.0, 0.0, 1.0]
+    assert len(calls) == 2
+
+
+def test_a_cached_score_is_not_that_of_another_workspace():
+    checked = cached(load("files(exist=['a.txt'])"))
+    left = [Sample("q", "Done.", workspace=Workspace({name: "1"})) for name in ("a.txt", "b.txt")]
+    assert [score.value for score in checked.score(left)] == [1.0, 0.0]
+    assert [score.value for score in checked.score(left[::-1])] == [0.0, 1.0]

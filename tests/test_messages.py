@@ -13,6 +13,7 @@ from verikit.adapters import to_lm_eval, to_trl, to_verifiers, to_verl
 from verikit.adapters.ray_data import ScoreBatch
 from verikit.errors import UsageError
 from verikit.messages import content_text, continuation, from_responses
+from verikit.names.spec import load
 from verikit.readers import read
 from verikit.serve.protocols import NATIVE, PROTOCOLS
 
@@ -217,3 +218,10 @@ def test_content_that_is_one_part_is_that_parts_text():
     assert content_text({"type": "text", "text": "hello"}) == "hello"
     assert content_text({"type": "thinking", "thinking": "hm", "text": "hm"}) == ""
     assert Sample("q", [{"role": "assistant", "content": {"type": "text", "text": "hello"}}]).completion == "hello"
+
+
+def test_a_gold_answer_in_content_parts_reaches_a_reward_as_its_text():
+    reward = to_trl(load("answer"))
+    gold = [{"type": "text", "text": "7"}]
+    said = [[{"role": "assistant", "content": text}] for text in ("7", "8")]
+    assert reward(prompts=["q", "q"], completions=said, answer=[gold, gold]) == [1.0, 0.0]

@@ -17,7 +17,7 @@ from verikit.judges.asking.ask import FORCED, PROBE, Record, ask, connect
 from verikit.judges.asking.contradicted import counted_if_contradicted
 from verikit.judges.asking.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.asking.reply import JudgeVerdict
-from verikit.judges.evidence import Evidence, Shown, reply_shown
+from verikit.judges.evidence import Evidence, Shown, reference_shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
@@ -25,10 +25,9 @@ from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown
 from verikit.judges.evidence.special_tokens import clearing
-from verikit.messages import CompletionMessage, are_parts
+from verikit.messages import CompletionMessage
 from verikit.platform import tracing
 from verikit.platform.raised import describe
-from verikit.replies.text import accepted
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 from verikit.workspaces.grading import SHOWN_DIGITS
@@ -90,6 +89,8 @@ class Judge(TextVerifier):
     """
     look_chars: int = 20_000
     """Maximum characters that all looks of a request show."""
+    look_tokens: int = 0
+    """Maximum tokens that all looks of a request show, at four bytes per token. 0: only characters are counted."""
     look_pictures: int = 4
     """Maximum pages that all looks of a request show as pictures.
 
@@ -129,6 +130,7 @@ class Judge(TextVerifier):
             ("budget", self.budget, 1),
             ("looks", self.looks, 0),
             ("look_chars", self.look_chars, 1),
+            ("look_tokens", self.look_tokens, 0),
             ("look_pictures", self.look_pictures, 0),
             ("look_pixels", self.look_pixels, 64),
         ):
@@ -235,7 +237,7 @@ class Judge(TextVerifier):
         if not self.looks:
             return made
         pictures = self.look_pictures if engine.pictures else 0
-        limits = LookLimits(self.looks, self.look_chars, pictures, self.look_pixels)
+        limits = LookLimits(self.looks, self.look_chars, pictures, self.look_pixels, self.look_tokens or None)
         return offered(made, texts, limits, clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
@@ -304,11 +306,7 @@ class Judge(TextVerifier):
 
     def reference(self, sample: Sample) -> Shown:
         """The gold answer as the prompt shows it. None if there is no gold answer or the prompt doesn't show it."""
-        if not self.file.needs_reference:
-            return None
-        if are_parts(sample.answer):
-            return sample.answer
-        return "\n".join(accepted(sample.answer)) or None
+        return reference_shown(sample.answer) if self.file.needs_reference else None
 
 
 def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:

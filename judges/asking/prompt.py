@@ -27,7 +27,7 @@ from verikit.engines.types import Request
 from verikit.errors import ConfigError, nearest
 from verikit.judges.asking.reply import ReplyFormat
 from verikit.judges.evidence.cited import CITABLE, Citable
-from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
+from verikit.judges.evidence.content import Evidence, Shown, Turn, turns, with_files
 from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.evidence.pictures import PictureSlots
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
@@ -202,7 +202,12 @@ def _turns(name: str, text: Shown, max_chars: int, clear: Clear, slots: PictureS
         found = turns(text, calls=True)
     except NotShown as problem:
         raise problem.named(name) from None
-    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, slots)) for turn in found]
+    what = _NAMES.get(name, name)
+    made = with_files(found, name, what)
+    size = sum(len(turn.text) for turn in made) - sum(len(turn.text) for turn in found)
+    if size > max_chars:
+        raise _too_long(f"the {what} has files of {size:,} characters, over max_chars={max_chars:,}", name)
+    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, slots)) for turn in made]
 
 
 def _said(said: Sequence[Turn], mark: str) -> str:
@@ -232,8 +237,11 @@ def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, slots: Picture
         text = visible_to_judge(turn.text, max_chars, clear)
         return "\n".join(filter(None, (text, *(slots.mark(item, what, name) for item in turn.media))))
     except ValueError as problem:
-        hint = "raise max_chars, or set too_long='pieces' (for answers)"
-        raise NotShown(f"the {what} has {problem}", hint=hint, too_long=name) from None
+        raise _too_long(f"the {what} has {problem}", name) from None
+
+
+def _too_long(problem: str, name: str) -> NotShown:
+    return NotShown(problem, hint="raise max_chars, or set too_long='pieces' (for answers)", too_long=name)
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

@@ -4,6 +4,7 @@ shown.py        texts of candidates, marked and within a length
 special_tokens.py  special tokens broken in them
 content.py      prompts and answers as turns: text and other content
 entries.py      a run as entries: messages, calls, results, changed files
+attached.py     files among content parts
 pictures.py     pictures, decoded and in their places
 fold.py         long texts by head, tail and rare lines
 digest.py       entries within a budget
@@ -20,6 +21,6 @@ opening.py      files that a look opens
 drawn.py        pages of files as pictures
 """
 
-from verikit.judges.evidence.content import Evidence, Media, Shown, Turn, as_text, reply_shown, turns
+from verikit.judges.evidence.content import Evidence, Media, Shown, Turn, as_text, reference_shown, reply_shown, turns
 
-__all__ = ["Evidence", "Media", "Shown", "Turn", "as_text", "reply_shown", "turns"]
+__all__ = ["Evidence", "Media", "Shown", "Turn", "as_text", "reference_shown", "reply_shown", "turns"]

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import AgentFault, UsageError, VerikitError
+from verikit.judges.evidence.attached import attached_text
 from verikit.judges.evidence.cited import Citable
 from verikit.judges.evidence.entries import call_text
 from verikit.judges.evidence.shown import NotShown
@@ -20,10 +21,14 @@ from verikit.messages import (
     media_of,
     messages_of,
 )
+from verikit.replies.text import accepted
+from verikit.types import Gold
 
 if TYPE_CHECKING:
     from verikit.judges.evidence.opening import OpenFiles
 
+MOST_FILES = 16
+"""Maximum files among the parts of one text."""
 LONE = "text"
 """Role of a text without a speaker."""
 
@@ -101,6 +106,28 @@ def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
         raise NotShown(f"a prompt, answer or reference that can't be read: {error}") from None
 
 
+def with_files(found: Sequence[Turn], name: str, what: str) -> list[Turn]:
+    """The turns, each followed by a turn per file that its parts embed.
+
+    Args:
+        found: Turns.
+        name: The template's name of the text that they belong to.
+        what: That text, for messages.
+
+    Raises:
+        NotShown: A file can't be shown, or there are too many.
+    """
+    count = sum(item.word == "file" for turn in found for item in turn.media)
+    if count > MOST_FILES:
+        raise NotShown(f"the {what} has {count} files, more than {MOST_FILES}", too_long=name)
+    made: list[Turn] = []
+    for turn in found:
+        files = [Turn("file", _file(item.part, name, what)) for item in turn.media if item.word == "file"]
+        rest = turn._replace(media=tuple(item for item in turn.media if item.word != "file"))
+        made += [*([rest] if rest.text or rest.media or not files else []), *files]
+    return made
+
+
 def as_text(prompt: Shown) -> str:
     """A prompt as one string, to distinguish prompts. A single user message is the same prompt as its text."""
     found = turns(prompt)
@@ -123,6 +150,27 @@ def reply_shown(text: str, messages: Sequence[CompletionMessage]) -> str | Evide
         if by_assistant(message) and _text(message):
             break
     return text
+
+
+def _file(part: Any, name: str, what: str) -> str:
+    try:
+        return attached_text(part, candidate=name.startswith("answer"))
+    except AgentFault as problem:
+        raise NotShown(f"the {what} has a file that can't be read: {problem}", nothing=name) from None
+    except VerikitError as problem:
+        too_long = name if isinstance(problem, NotShown) and problem.too_long else ""
+        told = f"the {what} has a file that can't be shown: {problem}"
+        raise NotShown(told, hint=problem.hint, too_long=too_long) from None
+
+
+def reference_shown(answer: Gold) -> Shown:
+    """A gold answer as a judge sees it: content parts unchanged, or all accepted answers.
+
+    None if there is none, or if the parts are blank.
+    """
+    if are_parts(answer):
+        return answer if media_of(answer) or content_text(answer).strip() else None
+    return "\n".join(accepted(answer)) or None
 
 
 def _turn(message: CompletionMessage, calls: bool) -> Turn:

@@ -165,6 +165,11 @@ def legible(text: str, clear: Callable[[str], str]) -> str:
     return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #").replace("[@", "[ @")
 
 
+def within_tokens(text: str, tokens: float) -> str:
+    """The start of a text that these tokens cover, at four bytes per token."""
+    return text.encode("utf-8", "replace")[: int(tokens * TOKEN)].decode("utf-8", "ignore")
+
+
 def _characters(tokens: int, texts: Sequence[str]) -> int:
     """The number of characters of these texts that `tokens` tokens cover, at four bytes per token."""
     characters = sum(map(len, texts))

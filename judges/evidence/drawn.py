@@ -14,7 +14,8 @@ from verikit.artifacts.office.convert import NoOffice
 from verikit.artifacts.office.pages import KINDS, as_pdf
 from verikit.artifacts.readers.container import BadContainer, signed
 from verikit.errors import AgentFault
-from verikit.judges.evidence.pictures import MOST_BYTES, embedded
+from verikit.judges.evidence.attached import MOST_BYTES
+from verikit.judges.evidence.pictures import embedded
 from verikit.verifiers.html.visits import photographed
 from verikit.verifiers.image.verifier import READER as PICTURES
 from verikit.verifiers.pdf.pages import PAGE_READER

@@ -26,6 +26,8 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.tree import Blob
 from verikit.workspaces.workspace import Side, Workspace
 
+MOST_READ = 8 * MOST
+"""Maximum bytes of a file that is read."""
 MAX_ROWS = 10_000
 """Maximum rows of a parquet file that are read."""
 _MEMBER = record({"name": text, "size": whole, "sha256": text, "text": text})
@@ -35,8 +37,15 @@ _ARCHIVES = BoxReader(
 _Reader = Callable[[Workspace, Blob, Side], str]
 
 
+class NotText(AgentFault):
+    """The file has no text, or no reader supports it."""
+
+    def __init__(self, blob: Blob) -> None:
+        super().__init__(f"not text: {blob.size:,} bytes, sha256 {blob.sha256}")
+
+
 def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> str:
-    """The text of a file that a judge reads.
+    """The text of a file that a judge reads. If it has none, the reason.
 
     Raises:
         NotShown: The file exceeds the limit for shown files.
@@ -44,33 +53,50 @@ def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> s
         MissingExtra: A reader's package is not installed.
     """
     try:
-        blob = workspace.blob(entry, side)
-        if blob.size > 8 * MOST:
-            return _binary(blob)
-        data = blob.data()
-        reader = _reader_of(blob.path, data)
-        if reader is not None:
-            return reader(workspace, blob, side)
-        return _plain_text(blob, data)
+        return readable_text(workspace, entry, side)
     except AgentFault as fault:
         # A defect of one file is evidence too: the judge may only need the others.
-        return f"⟨not readable: {fault}⟩"
+        return fault_shown(fault)
+
+
+def fault_shown(fault: AgentFault) -> str:
+    """What a judge is shown instead of a file's text."""
+    return f"⟨{fault}⟩" if isinstance(fault, NotText) else f"⟨not readable: {fault}⟩"
+
+
+def readable_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> str:
+    """The text of a file that a judge reads.
+
+    Raises:
+        AgentFault: Its reader rejects the file, or it has no text (`NotText`).
+        NotShown: The file exceeds the limit for shown files.
+        WorkspaceError: The file can't be read, and the agent did not cause this.
+        MissingExtra: A reader's package is not installed.
+    """
+    blob = workspace.blob(entry, side)
+    if blob.size > MOST_READ:
+        raise NotText(blob)
+    data = blob.data()
+    reader = _reader_of(blob.path, data)
+    return _plain_text(blob, data) if reader is None else reader(workspace, blob, side)
 
 
 def _plain_text(blob: Blob, data: bytes) -> str:
-    try:
-        found = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return _binary(blob)
-    if "\0" in found:
-        return _binary(blob)
+    found = decoded_text(data)
+    if found is None:
+        raise NotText(blob)
     if len(found) > MOST:
         raise too_large(blob.path, f"{len(found):,} characters")
     return found
 
 
-def _binary(blob: Blob) -> str:
-    return f"⟨not text: {blob.size:,} bytes, sha256 {blob.sha256}⟩"
+def decoded_text(data: bytes) -> str | None:
+    """A file's bytes as text. None if they are not text."""
+    try:
+        found = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in found else found
 
 
 def too_large(path: str, size: str) -> NotShown:

@@ -7,7 +7,6 @@ its end. A picture given as a URL is not fetched.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import struct
 import zlib
@@ -16,12 +15,11 @@ from functools import lru_cache
 from typing import Any, cast
 
 from verikit.errors import AgentFault, VerikitError
+from verikit.judges.evidence.attached import decoded
 from verikit.judges.evidence.content import Media
 from verikit.judges.evidence.shown import NotShown
 from verikit.types import Message
 
-MOST_BYTES = 20 << 20
-"""Maximum bytes of one picture's file."""
 MOST_PICTURES = 16
 """Maximum pictures in one request."""
 LONG_SIDE = 1024
@@ -102,12 +100,7 @@ def _file_of(part: Any) -> bytes:
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         hint = '"image_url": {"url": "data:image/png;base64,…"}'
         raise NotShown("it is not embedded, and nothing is fetched", hint=hint)
-    if len(data) > MOST_BYTES * 4 // 3:
-        raise NotShown(f"it has more than {MOST_BYTES >> 20} MB")
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error as problem:
-        raise AgentFault(f"its base64 is broken: {problem}") from None
+    return decoded(data)
 
 
 def _address_of(part: Any) -> str:

@@ -13,7 +13,7 @@ from itertools import product
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
-from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
+from verikit.judges.evidence.content import Evidence, Shown, Turn, turns, with_files
 from verikit.judges.evidence.shown import NotShown, fence, fenced, visible_to_judge
 from verikit.judges.evidence.special_tokens import Clear
 from verikit.platform.batches import take
@@ -66,7 +66,7 @@ def read_in_pieces(
     found = [dict(texts) for texts in batch]
     plans: list[_Long] = []
     for (row, texts), name in product(enumerate(batch), names):
-        text = _too_long(texts.get(name), max_chars)
+        text = _too_long(name, texts.get(name), max_chars)
         if text:
             try:
                 plans.append(_plan(row, name, text, texts, max_chars, clear))
@@ -82,11 +82,22 @@ def read_in_pieces(
     return found
 
 
-def _too_long(shown: Shown, max_chars: int) -> str:
+def _too_long(name: str, shown: Shown, max_chars: int) -> str:
     """The text that is read in parts. "" if it fits, or can't be read in parts."""
     if isinstance(shown, Evidence):
-        return shown.whole
+        if shown.whole or shown.error:
+            return shown.whole
+        shown = _with_file_texts(name, shown)
     return shown if isinstance(shown, str) and len(shown) > max_chars else ""
+
+
+def _with_file_texts(name: str, shown: Evidence) -> str:
+    """A reply with the texts of its files. "" if it has anything else, or if a file can't be shown."""
+    try:
+        found = with_files(shown.turns, name, name)
+    except NotShown:
+        return ""  # the request for the verdict gives the reason
+    return "" if shown.entries or any(turn.media for turn in found) else "\n\n".join(turn.text for turn in found)
 
 
 def pieces(text: str, most: int) -> list[str]:
@@ -107,9 +118,7 @@ def _plan(row: int, name: str, text: str, texts: Mapping[str, Shown], max_chars:
         raise NotShown(f"{len(text):,} characters are more than {MAX_PIECES} parts")
     tokens = min(MAX_NOTE_TOKENS, max(1, max_chars // _TOKEN // len(parts)))
     around = {
-        label: visible_to_judge("\n\n".join(turn.text for turn in turns(texts[label])), max_chars, clear)
-        for label in CONTEXT
-        if label in texts
+        label: visible_to_judge(_context(label, texts[label]), max_chars, clear) for label in CONTEXT if label in texts
     }
     requests = []
     for number, part in enumerate(parts, 1):
@@ -120,6 +129,13 @@ def _plan(row: int, name: str, text: str, texts: Mapping[str, Shown], max_chars:
         said = _ASK.format(mark=mark, context=context, part=fenced("part", shown, mark), **holes)
         requests.append(Request([Message(role="user", content=said)], max_tokens=tokens, meta={"fence": mark}))
     return _Long(row, name, text, parts, tuple(requests))
+
+
+def _context(label: str, shown: Shown) -> str:
+    """A text that goes with each part. Its pictures are only mentioned."""
+    found = with_files(turns(shown), label, label)
+    media = [f"⟨a {item.word} that is not shown⟩" for turn in found for item in turn.media]
+    return "\n\n".join([*(turn.text for turn in found), *media])
 
 
 def _noted(plan: _Long, generations: Sequence[Generation]) -> Evidence:

@@ -14,8 +14,8 @@ from typing import Any
 
 from verikit.answers.claims.extract import final_part, last_line, marked
 from verikit.base import TextVerifier
-from verikit.judges.evidence import as_text
-from verikit.judges.evidence.shown import visible
+from verikit.judges.evidence import as_text, turns
+from verikit.judges.evidence.shown import MAX_CHARS, visible
 from verikit.judges.evidence.special_tokens import clearing
 from verikit.judges.genprm.aggregate import Aggregation, check_aggregation, scored_steps
 from verikit.judges.genprm.review import Solution
@@ -85,8 +85,13 @@ class StepVerifier(TextVerifier):
             return Score(0.0, reason=f"{len(steps)} steps, over the cap of {self.max_steps}")
         if not steps:
             return Score(0.0, reason="there is no step")
+        if media := [item.word for turn in turns(sample.prompt) for item in turn.media]:
+            return Score.error(f"the prompt has a {media[0]}, and {self.name} reads text")
+        question = as_text(sample.prompt)
+        if len(question) > MAX_CHARS:
+            return Score.error(f"the prompt has {len(question):,} characters, over {MAX_CHARS:,}")
         show = partial(visible, clear=clearing(self.tokenizer))
-        return Solution(show(as_text(sample.prompt)), tuple(map(show, steps)))
+        return Solution(show(question), tuple(map(show, steps)))
 
     @property
     def tokenizer(self) -> Any:

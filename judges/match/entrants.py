@@ -18,13 +18,12 @@ from typing import Any
 
 from verikit.base import unique_names
 from verikit.errors import SchemaError, UsageError
-from verikit.judges.evidence import as_text
+from verikit.judges.evidence import Shown, as_text, reference_shown
 from verikit.judges.pairwise import Pair
 from verikit.readers import read, rows
 from verikit.readers.files import BAD_ROWS, check_rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
-from verikit.replies.text import accepted
 from verikit.types import Group, Sample
 
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
@@ -159,13 +158,13 @@ def _join_notes(tables: Mapping[str, Mapping[str, Group]], shared: Sequence[str]
 
 def _bouts(asked: Group, replies: Mapping[str, Sample]) -> Iterator[Bout]:
     """Every pair of replies to one prompt."""
-    gold = "\n".join(accepted(asked.answer)) or None
+    gold = reference_shown(asked.answer)
     for (a, first), (b, second) in combinations(replies.items(), 2):
         keys = {**second.meta, **first.meta}
         yield Bout(asked.id, a, b, _pair(asked, first, second, gold), keys=keys)
 
 
-def _pair(asked: Group, first: Sample, second: Sample, gold: str | None) -> Pair:
+def _pair(asked: Group, first: Sample, second: Sample, gold: Shown) -> Pair:
     messages, workspaces = (first.messages, second.messages), (first.workspace, second.workspace)
     return Pair(first.completion, second.completion, asked.prompt, gold, messages, workspaces)
 
@@ -261,7 +260,7 @@ def _candidates(path: str, reading: Reading) -> Entrants:
     entrants = Entrants([], {})
     bad: list[SchemaError] = []
     for group in _groups(path, reading, bad):
-        gold = "\n".join(accepted(group.answer)) or None
+        gold = reference_shown(group.answer)
         samples = group.samples()
         names = [f"completion_{i + 1}" for i in range(len(group.completions))]
         for name, text in zip(names, group.completions, strict=True):

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from verikit.errors import ConfigError, VerikitError
+from verikit.judges.evidence.shown import NotShown
 from verikit.judges.heads import EncodedText
-from verikit.messages import content_text
+from verikit.messages import content_text, media_of
 from verikit.types import Message, Sample
 
 Form = Literal["auto", "chat", "pair", "text"]
@@ -119,11 +120,20 @@ def conversation(sample: Sample, literal: Any = str) -> list[dict[str, Any]]:
         [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else sample.prompt
     )
     turns = [dict(message) for message in asked] + [{"role": "assistant", "content": sample.completion}]
-    return [
-        {**turn, "content": literal(content_text(turn["content"]))} if turn.get("content") else turn for turn in turns
-    ]
+    return [{**turn, "content": literal(_text(turn["content"]))} if turn.get("content") else turn for turn in turns]
 
 
 def plain(prompt: str | Sequence[Message]) -> str:
     """A prompt as one string: the turns' contents, separated by blank lines."""
-    return prompt if isinstance(prompt, str) else "\n\n".join(content_text(message["content"]) for message in prompt)
+    return prompt if isinstance(prompt, str) else "\n\n".join(_text(message["content"]) for message in prompt)
+
+
+def _text(content: Any) -> str:
+    """A content's text.
+
+    Raises:
+        NotShown: It has a picture or other media, which a reward model can't see.
+    """
+    if words := media_of(content):
+        raise NotShown(f"the prompt has a {words[0]}, and a reward model reads text")
+    return content_text(content)

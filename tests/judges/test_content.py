@@ -107,6 +107,17 @@ def test_a_picture_that_the_engine_does_not_take_leaves_the_row_unscored_by_name
         assert not requests
 
 
+@pytest.mark.parametrize("shows", ["turns", "trajectory"])
+@pytest.mark.parametrize(
+    "end", [{"type": "image"}, {"type": "audio"}, {"type": "image_url", "image_url": "x"}, PICTURE]
+)
+def test_an_agent_cannot_make_its_run_unscored_by_an_end_that_is_not_shown(end, shows):
+    run = [{"role": "assistant", "content": "I deleted it."}, {"role": "assistant", "content": [end]}]
+    score, requests = scored("judge", reply=run, shows=shows)
+    assert score.scored, score
+    assert "that is not shown⟩" in asked(requests[0])
+
+
 @pytest.mark.parametrize("spec", ["answer", "exact", "length(max=10)", "regex('x')", "f1", "answer + exact"])
 @pytest.mark.parametrize("reply", [[PICTURE], [{"role": "assistant", "content": [PICTURE]}]])
 def test_a_reply_that_is_only_a_picture_is_unscored_by_rules_that_read_text(spec, reply):

@@ -88,6 +88,21 @@ def test_looks_are_limited_in_characters_and_what_is_cut_is_told():
     assert "characters left out⟩" in messages[-1]
 
 
+def test_looks_are_limited_in_tokens_of_four_bytes_each_and_a_character_is_not_cut():
+    left = Workspace({"same.txt": "é" * 9_000}, {"same.txt": "é" * 9_000})
+    look = "LOOK open same.txt"
+    _, messages = talk(look, look, "[[10]]", left=left, look_tokens=1001)
+    seen = [message.count("é") for message in messages if "<look" in message]
+    assert 1900 < sum(seen) <= 2002
+    assert seen[1] == 0
+    assert "and 1,001 tokens in all" in messages[0]
+    _, messages = talk(look, "[[10]]", left=left, look_tokens=1001, look_chars=100)
+    assert sum(message.count("é") for message in messages if "<look" in message) < 100
+    _, messages = talk(look, "[[10]]", left=left)
+    assert messages[-1].count("é") == 9000
+    assert "20,000 characters in all" in messages[0]
+
+
 def test_files_over_the_budget_are_shown_in_part_where_the_judge_may_look():
     left = Workspace({"a.txt": "".join(f"line {number}\n" for number in range(20_000))})
     score, messages = talk("LOOK open a.txt 15001 15001", '[@a.txt "line 15000"]\n[[10]]', left=left)

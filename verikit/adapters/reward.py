@@ -18,12 +18,12 @@ from verikit.adapters.gather import Gather, gathered
 from verikit.adapters.silence import Silence
 from verikit.base import Verifier, unique_names
 from verikit.errors import Unscored, UsageError
-from verikit.messages import as_mapping, content_text
+from verikit.messages import are_parts, as_mapping, content_text
 from verikit.names.reward_functions import GOLD_KEYS as GOLD_KEYS
 from verikit.names.spec import load
 from verikit.platform.system import at_fork
 from verikit.replies.split import Reads
-from verikit.types import Prompt, Sample, Score
+from verikit.types import Gold, Prompt, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
 WhenUnscored = float | Literal["mean", "raise"] | None
@@ -342,14 +342,19 @@ def prompt_of(prompt: Any) -> Prompt:
     ]
 
 
-def gold_of(gold: Any) -> str | list[str] | None:
-    """Convert a gold answer to a verifier's format: a string, accepted strings, or None. Numbers become strings."""
+def gold_of(gold: Any) -> Gold:
+    """Convert a gold answer to a verifier's format: a string, accepted strings, content parts, or None.
+
+    Numbers become strings.
+    """
     if gold is None or isinstance(gold, str):
         return gold
     if isinstance(gold, Mapping):
         return gold_of(next((gold[key] for key in ("target", *GOLD_KEYS) if key in gold), None))
     if hasattr(gold, "tolist"):  # numpy, as read from parquet
         gold = gold.tolist()
+    if are_parts(gold):
+        return gold
     if isinstance(gold, (list, tuple)):
         return [str(answer) for answer in gold if answer is not None]
     return str(gold)

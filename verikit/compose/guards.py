@@ -118,8 +118,14 @@ class Cached(Verifier):
 
 
 def _key(sample: Sample) -> str | None:
-    """A digest of everything a verifier can see. None if JSON can't represent the sample's meta unambiguously."""
-    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts)
+    """A digest of everything a verifier can see.
+
+    None if JSON can't represent it unambiguously, or if there is a workspace: its files are not read for a digest.
+    """
+    if sample.workspace is not None:
+        return None
+    run = list(sample.messages)
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts, run)
     try:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
@@ -129,7 +135,7 @@ def _key(sample: Sample) -> str | None:
 def cached(part: Part, size: int = 65536) -> Verifier:
     """Cache the scores of the last `size` distinct samples of this process. Failures are not cached.
 
-    A sample whose meta has more than JSON (an array, an object) is scored each time.
+    A sample that has a workspace, or more than JSON in its meta (an array, an object), is scored each time.
 
     Args:
         part: A verifier.

@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, media_of, thoughts_in
+from verikit.messages import MESSAGE_KEYS, THOUGHT_KEYS, THOUGHT_PARTS, are_parts, media_of, thoughts_in
 from verikit.readers.parse import kind
+from verikit.replies.text import accepted
 from verikit.types import Gold, Prompt
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
 """Keys of the text in a candidate that is an object. The first one that it has is used."""
+
+_OBJECT_KEYS = (*TEXT_KEYS, "message", "role")
+"""Keys by which an object with a `type` is a candidate rather than a content part."""
 
 Own = Mapping[str, Any]
 """A candidate's own keys."""
@@ -45,9 +49,14 @@ def prompt(value: Any) -> Prompt:
 
 
 def answer(value: Any) -> Gold:
-    """Convert a gold answer: a string, a number (as JSON), a list of these, or null."""
+    """Convert a gold answer: a string, a number (as JSON), a list of these, content parts, or null.
+
+    Content parts become their text, unless one is a picture or a file: judges must see it. Blank parts are no answer.
+    """
     if value is None or type(value) is str:
         return value
+    if are_parts(value):
+        return value if media_of(value) else next(iter(accepted(value)), None)  # parts for judges
     if type(value) is list and value:
         return [_scalar(item, f"answer[{number}]") for number, item in enumerate(value)]
     return _scalar(value, "answer")
@@ -62,6 +71,10 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
+    if type(value) is dict and media_of(value) and not any(key in value for key in _OBJECT_KEYS):
+        value = [value]
+    if type(value) is list and are_parts(value):
+        return content(value, field), _message(value, {})
     if type(value) is list:
         own = {"messages": value}
         thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
@@ -76,8 +89,17 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     for key in TEXT_KEYS:
         if key in own and (own[key] is not None or "role" in own):
             text = content(own[key], f"{field}.{key}")
-            return text, {name: item for name, item in own.items() if name != key}
+            rest = {name: item for name, item in own.items() if name != key}
+            return text, {**_message(own[key], rest), **rest}
     raise SchemaError(f"text not found in {_what(own)}", field=field, hint=f"text goes under {', '.join(TEXT_KEYS)}")
+
+
+def _message(parts: Any, keys: Own) -> Own:
+    """Content parts with a picture or a file as the message that contains them. Nothing for others: text is enough."""
+    if type(parts) is not list or not media_of(parts):
+        return NO_KEYS
+    message = {key: keys[key] for key in MESSAGE_KEYS if key in keys}
+    return {"messages": [{"role": "assistant", **message, "content": parts}]}
 
 
 def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:

@@ -6,8 +6,9 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+from verikit.messages import are_parts, content_text, media_of
 from verikit.types import Gold
 
 Normalizer = Literal["none", "squad", "hotpotqa", "r1-searcher"]
@@ -120,7 +121,18 @@ def extract(text: str, how: Extract) -> str | None:
 
 
 def accepted(answer: Gold) -> list[str]:
-    """The accepted answers of a sample as a list. Empty if there is no gold answer."""
+    """The accepted answers of a sample as a list.
+
+    Empty if there is no gold answer, or if its content parts are blank or have a picture or file.
+    """
     if answer is None:
         return []
+    if in_parts(answer):
+        text = "" if media_of(answer) else content_text(answer)
+        return [text] if text.strip() else []
     return [answer] if isinstance(answer, str) else list(answer)
+
+
+def in_parts(answer: Any) -> bool:
+    """Whether a gold answer consists of content parts."""
+    return type(answer) is list and bool(answer) and type(answer[0]) is dict and are_parts(answer)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from verikit.messages import media_said
 from verikit.replies.split import Reads, Reply, may_think, opens_thoughts, split
+from verikit.replies.text import accepted, in_parts
 from verikit.types import Sample
 
 _NEVER_CLOSED = "no reply: the prompt opens the thoughts, and the completion never closes them"
@@ -31,9 +32,14 @@ class Read(NamedTuple):
 
 
 def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
-    """The sample as seen by a verifier that reads this part of it and, with `media`, also pictures and other media."""
+    """The sample as seen by a verifier that reads this part of it and, with `media`, also pictures and other media.
+
+    For others, a gold answer in content parts is its text. One with a picture is missing, since its text is not all.
+    """
     if reads is None:
         return Read(sample)
+    if not media and in_parts(sample.answer):
+        sample = replace(sample, answer=next(iter(accepted(sample.answer)), None))
     if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
         return Read(sample, media="" if media else found[0])
     return read(sample, reads)
