@@ -91,7 +91,7 @@ def test_a_saved_classifier_loads_by_its_spec(tmp_path):
 def test_a_model_without_a_trained_head_is_refused(tmp_path):
     made("CausalLM").save_pretrained(tmp_path)
     tiny.tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(SpecError, match="no token classifier"):
+    with pytest.raises(SpecError, match="not a token classifier"):
         Classifier(str(tmp_path)).score(SAMPLES[:1])
     assert Classifier(str(tmp_path), "tag", right="+").score(SAMPLES[:1])[0].status == "ok"
 

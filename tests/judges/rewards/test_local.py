@@ -194,7 +194,7 @@ def test_a_saved_head_loads_by_its_spec_and_an_untrained_one_is_refused(tmp_path
     assert [float(score) for score in reward.score(SAMPLES)] == pytest.approx(wanted, abs=1e-5)
     assert [float(score) for score in pickle.loads(pickle.dumps(reward)).score(SAMPLES)] == pytest.approx(wanted)
     tiny.save(tmp_path / "causal")
-    with pytest.raises(SpecError, match="no reward model of transformers"):
+    with pytest.raises(SpecError, match="not a reward model of transformers"):
         verikit.load(f"rm('hf:{tmp_path}/causal')").score(SAMPLES[:1])
     with pytest.raises(SpecError, match="can't load"):
         verikit.load(f"rm('hf:{tmp_path}/none')").score(SAMPLES[:1])

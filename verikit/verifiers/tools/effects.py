@@ -46,10 +46,8 @@ _READS = frozenset(
 )
 _COPIES = frozenset("cp mv install ln rsync scp".split())
 _WRITES = frozenset("rm rmdir unlink touch mkdir chmod chown chgrp truncate shred tee mkfifo setfacl patch".split())
-_EARLIER_FOLDER = re.compile(r"~[-+0-9]")
-"""Folders that the shell was in, or that lie on its stack."""
-_UNNAMED_FOLDER = re.compile(rf"[-+]|~$|{_EARLIER_FOLDER.pattern}")
-"""Arguments of `cd` and `pushd` that do not show the folder."""
+_EARLIER_FOLDER, _UNNAMED_FOLDER = re.compile(r"~[-+0-9]"), re.compile(r"[-+]|~$|~[-+0-9]")
+"""Folders that the shell was in or keeps on its stack, and all arguments of `cd` that do not show the folder."""
 _HARMLESS = frozenset(
     """echo printf true false : pwd cd ls exit set export unset which type test [ sleep date whoami id uname hostname
     dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
@@ -164,10 +162,8 @@ class _Shell:
             yield from self._find(arguments, told, depth)
         elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
             yield from self._nested(program, arguments, command, told, depth)
-        elif program in ("cd", "pushd"):
+        elif program in ("cd", "pushd", "popd"):
             self._enter(arguments)
-        elif program == "popd":
-            self._cwd = None
         else:
             yield from self._program(program, arguments, command, told)
 

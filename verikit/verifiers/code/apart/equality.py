@@ -193,9 +193,8 @@ class ObjectEquality:
             known = next(waiting, Asked("", _EMPTY))
             if known.question != question and _names_any(_operation(answer), lent):
                 break
-            if session.used_s > self._wall_s:
-                return _ENDLESS
-            answer = self._late() or session.exchange(known.answer)
+            late = _ENDLESS if session.used_s > self._wall_s else self._late()
+            answer = late or session.exchange(known.answer)
         return answer
 
 
