@@ -71,18 +71,28 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
-    if type(value) is dict and media_of(value) and not any(key in value for key in _OBJECT_KEYS):
-        value = [value]
-    if type(value) is list and are_parts(value):
-        return content(value, field), _message(value, {})
     if type(value) is list:
-        own = {"messages": value}
-        thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
-        return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
+        return _listed(value, field)
     if type(value) is not dict:
         raise SchemaError(
             f"a completion must be a string, messages or an object with text, got {_what(value)}", field=field
         )
+    if media_of(value) and not any(key in value for key in _OBJECT_KEYS):
+        return _listed([value], field)
+    return _labelled(value, field)
+
+
+def _listed(value: list[Any], field: str) -> tuple[str, Own]:
+    """The text and the own keys of messages, or of content parts."""
+    if are_parts(value):
+        return content(value, field), _message(value, {})
+    own = {"messages": value}
+    thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
+    return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
+
+
+def _labelled(value: dict[str, Any], field: str) -> tuple[str, Own]:
+    """The text and the own keys of an object that has its text under one of TEXT_KEYS."""
     own = value
     if type(value.get("message")) is dict:  # a choice of an OpenAI reply
         own = {key: item for key, item in value.items() if key != "message"} | value["message"]
