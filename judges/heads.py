@@ -62,10 +62,10 @@ def load_head(
         MissingExtra: torch or transformers is not installed.
         SpecError: The model does not exist, or it has no weights for such a head.
     """
-    require_model(path, path)
     transformers = import_transformers(path, "hf")
     import torch
 
+    require_model(path, path)
     own = {"trust_remote_code": True} if remote_code else {}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **own)

@@ -2,8 +2,6 @@
 
 import pytest
 
-from verikit.engines import load_engine
-from verikit.errors import SpecError
 from verikit.platform import network
 from verikit.platform.network import why_no_model
 
@@ -24,8 +22,6 @@ def no_network(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["org/model", "gpt2"])
 def test_without_a_network_a_model_that_is_nowhere_is_an_error_at_once(no_network, name):
     assert "no connection to huggingface.co: no route" in why_no_model(name)
-    with pytest.raises(SpecError, match=f"can't load hf:{name}: neither the folder nor a downloaded model"):
-        load_engine(f"hf:{name}")
 
 
 @pytest.mark.parametrize("name", ["./modle", "/nowhere/model", "a/b/c", "runs/model out", "~/model", "../m", "", "é"])

@@ -220,8 +220,8 @@ def _digest(path: str) -> str:
 
 
 def _tokenizer(path: str) -> Any:
-    require_model(path, f"the tokenizer {path}")
     transformers = import_transformers(f"rm(tokenizer={path!r})", "hf")
+    require_model(path, f"the tokenizer {path}")
     try:
         return transformers.AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:

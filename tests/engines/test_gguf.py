@@ -132,3 +132,10 @@ def test_loading_writes_nothing_to_the_terminal(file):
     assert made.returncode == 0
     assert made.stdout == ""
     assert made.stderr == ""
+
+
+def test_a_model_that_is_nowhere_is_an_error_before_downloads_are_tried(monkeypatch):
+    monkeypatch.setattr(load, "why_no_model", lambda path: "no connection")
+    monkeypatch.setattr(load, "import_transformers", lambda what, extra: None)
+    with pytest.raises(SpecError, match="can't load hf:org/model: no connection"):
+        load.load_causal("org/model", "float32")

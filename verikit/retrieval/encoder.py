@@ -76,10 +76,10 @@ class Transformer:
     """A transformers encoder, which runs on CUDA if available."""
 
     def __init__(self, settings: EncoderSettings, *, batch: int = 64) -> None:
-        require_model(settings.path, f"the encoder {settings.path}")
         transformers = import_transformers(f"the encoder {settings.path}", "hf")
         import torch
 
+        require_model(settings.path, f"the encoder {settings.path}")
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(settings.path, trust_remote_code=False)
             model: Any = transformers.AutoModel.from_pretrained(

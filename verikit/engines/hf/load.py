@@ -60,9 +60,9 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
         MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
         SpecError: There is no such model.
     """
+    transformers = import_transformers(f"hf:{path}", "hf")
     source, options = _source(path)
     require_model(source, f"hf:{path}")
-    transformers = import_transformers(f"hf:{path}", "hf")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         unpacked = getattr(transformers, "GgufConfig", None) if options else None  # later versions keep numbers packed
