@@ -76,7 +76,10 @@ ROWS = {
     17: Row("SpreadsheetBench verified 400: golds 1.0 in 99 %", (
         "convert/test_deliverables:test_each_test_case_has_the_stored_values_of_its_answer_workbook",
         "benchmarks/workbook_trials.py"), "the benchmark's own 400 tasks: rows in its layout are generated"),
-    18: Row("inputs as outputs are never paid where they differ", ("benchmarks/workbook_trials.py",),
+    18: Row("inputs as outputs are never paid where they differ", (
+        "convert/test_spreadsheet_inputs:test_an_input_that_differs_is_never_rewarded_and_the_answer_is",
+        "convert/test_spreadsheet_inputs:test_a_task_whose_inputs_are_right_by_their_values_is_left_out",
+        "benchmarks/workbook_trials.py"),
             "the benchmark's own inputs: rows in its layout are generated"),
     19: Row("stale golds are unscored", (
         "convert/test_deliverables:test_an_answer_whose_formula_gives_another_value_than_the_stored_one_is_left_out",

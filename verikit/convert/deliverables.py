@@ -6,8 +6,9 @@ is the folder `outputs/ID` next to the written file.
 
 from __future__ import annotations
 
+import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from verikit.artifacts.readers.references import MOST_COLUMNS, MOST_ROWS, reference
@@ -23,23 +24,33 @@ from verikit.workspaces.names import parts
 
 ANSWERS = ("_answer.xlsx", "_golden.xlsx")
 """Ends of the names of answer workbooks."""
+INPUTS = ("_input.xlsx", "_init.xlsx")
+"""Ends of the names of input workbooks."""
 DECIMALS = 2
 """SpreadsheetBench compares numbers by two decimals."""
+TOLERANCE = 1e-8
+"""Stored times are read to the millisecond, which is a little more than 1e-8 days."""
 
 
 def spreadsheetbench(row: JsonRow) -> Iterator[JsonRow]:
     """An instruction with the right values of one workbook per test case.
 
     Test case 1 of task 17-35 is the output `1_17-35_output.xlsx`. The values are stored in the answer workbook. A task
-    is left out if an answer workbook's own formulas give other values.
+    is left out if an answer workbook's own formulas give other values, or if all of its input workbooks have the right
+    values already, as in tasks that only ask for colours.
     """
     prompt, position = text(row, "instruction"), text(row, "answer_position")
     id = path_id(row)
     cells = [_cells(piece) for piece in _split(position)]
-    cases = []
-    for number, answer in _answers(row, id):
-        file = f"{number}_{id}_output.xlsx"
-        cases.append({"file": file, "values": _values(answer, cells), "decimals": DECIMALS})
+    sheet = row.get("answer_sheet")
+    sheet = sheet.strip().strip("'") if isinstance(sheet, str) else ""
+    tree = _files(row, id)
+    cases = [
+        {"file": f"{number}_{id}_output.xlsx", **_values(answer, cells, sheet)}
+        for number, answer in _answers(tree, row, id)
+    ]
+    if all(_has_values(tree, case) for case in cases):
+        raise LeftOut("input workbooks that already have the right values")
     taken = ("instruction", "spreadsheet_path", FOLDER)
     yield made(row, prompt, taken=taken, xlsx=cases, workspace={"after": f"outputs/{id}"})
 
@@ -53,14 +64,19 @@ def path_id(row: JsonRow) -> str:
 
 
 def _split(position: str) -> Iterator[str]:
-    """The references of an answer position, which are separated by commas outside of quotes."""
-    start, quoted = 0, False
-    for index, char in enumerate(position):
-        quoted ^= char == "'"
-        if char == "," and not quoted:
-            yield position[start:index]
-            start = index + 1
-    yield position[start:]
+    """The references of an answer position. Commas separate them, and can be in titles of sheets.
+
+    Some rows lack the first quote, as in `Sheet 1'!A1,'Sheet 2'!A1`.
+    """
+    begun = ""
+    for part in position.split(","):
+        piece = f"{begun},{part}" if begun else part
+        is_whole = "!" in piece or (piece.count("'") % 2 == 0 and reference(piece.strip("' ")) is not None)
+        begun = "" if is_whole else piece
+        if is_whole:
+            yield piece
+    if begun:
+        yield begun
 
 
 def _cells(piece: str) -> str:
@@ -76,8 +92,8 @@ def _cells(piece: str) -> str:
     return spelled
 
 
-def _answers(row: JsonRow, id: str) -> list[tuple[str, bytes]]:
-    """The answer workbooks next to a row's file, by the numbers of their test cases."""
+def _files(row: JsonRow, id: str) -> Workspace:
+    """The workbooks next to a row's file."""
     folder = row.get(FOLDER)
     if not isinstance(folder, str):
         raise SchemaError("the answer workbooks are only next to a local file", field="spreadsheet_path")
@@ -86,7 +102,15 @@ def _answers(row: JsonRow, id: str) -> list[tuple[str, bytes]]:
     if not names:
         raise SchemaError(f"must be a folder next to the file, got {path!r}"[:200], field="spreadsheet_path")
     try:
-        tree = Workspace(FolderSource(os.path.abspath(folder), tuple(names)))
+        return Workspace(FolderSource(os.path.abspath(folder), tuple(names)))
+    except (WorkspaceError, AgentFault) as problem:
+        raise SchemaError(f"{path}: {problem}"[:300], field="spreadsheet_path") from None
+
+
+def _answers(tree: Workspace, row: JsonRow, id: str) -> list[tuple[str, bytes]]:
+    """The answer workbooks of a task, by the numbers of their test cases."""
+    path = row.get("spreadsheet_path") or f"spreadsheet/{id}"
+    try:
         manifest = tree.after.manifest
         found = {name.partition("_")[0]: tree.one(name).data() for name in manifest if name.endswith(ANSWERS)}
     except (WorkspaceError, AgentFault) as problem:
@@ -96,17 +120,40 @@ def _answers(row: JsonRow, id: str) -> list[tuple[str, bytes]]:
     return sorted(found.items(), key=lambda one: int(one[0]))
 
 
-def _values(answer: bytes, cells: list[str]) -> dict[str, Any]:
-    """The right values of cells. Formulas of the answer must give them too."""
+def _values(answer: bytes, cells: list[str], sheet: str) -> dict[str, Any]:
+    """The right values of cells, as options of `xlsx`. Formulas of the answer must give them too."""
     try:
-        values = stored_values(answer, cells)
+        values, moments = stored_values(answer, cells, sheet)
+        exact = [name for name, value in values.items() if name in set(moments) or _is_date(value)]
+        options: dict[str, Any] = {"values": values, "decimals": DECIMALS, "tolerance": TOLERANCE, "exact": exact}
         own = Workspace({"answer.xlsx": answer})
-        score = Xlsx("answer.xlsx", values, decimals=DECIMALS, macros=True).checked(own, Sample("", ""))
+        score = Xlsx("answer.xlsx", **options, macros=True).checked(own, Sample("", ""))
     except (AgentFault, WorkspaceError) as problem:
         raise SchemaError(f"an answer workbook can't be read: {problem}"[:300], field="answer_position") from None
     if score.value == 0.0:
         raise LeftOut("answer workbooks whose formulas do not give their stored values")
-    return values
+    return options
+
+
+def _is_date(value: Any) -> bool:
+    """Whether a string looks like a date, which a verifier would compare with dates."""
+    try:
+        return isinstance(value, str) and bool(datetime.datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _has_values(tree: Workspace, case: Mapping[str, Any]) -> bool:
+    """Whether the input workbook of a test case has the right values."""
+    stem = case["file"].removesuffix("_output.xlsx")
+    name = next((stem + end for end in INPUTS if stem + end in tree.after.manifest), None)
+    if name is None:
+        return False
+    options = {key: value for key, value in case.items() if key != "file"}
+    try:
+        return Xlsx(name, **options, macros=True).checked(tree, Sample("", "")).value == 1.0
+    except (AgentFault, WorkspaceError):  # the input lacks a sheet of the answer
+        return False
 
 
 def gdpval(row: JsonRow) -> Iterator[JsonRow]:

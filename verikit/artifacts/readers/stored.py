@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 from collections.abc import Iterator
 from itertools import islice
@@ -11,12 +12,14 @@ from verikit.artifacts.readers import container
 from verikit.artifacts.readers.references import letters, reference
 
 MOST_CELLS = 10_000
+MOMENTS = datetime.date | datetime.time | datetime.timedelta
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """The stored values of the cells of some references, by cell. With `sheet`, all values of one sheet.
+    """The stored values of the cells of some references, by cell, and which of them are dates or times.
 
-    A reference without a sheet is on the first one. With `formulas`, formulas are listed instead of their values.
+    With `sheet`, all values of one sheet. A reference without a sheet is on the one of the title `default`, or on the
+    first one. With `formulas`, formulas are listed instead of their values.
     """
     try:
         container.parts(blobs[0], "xlsx")
@@ -27,10 +30,13 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     book = load_workbook(io.BytesIO(blobs[0]), data_only=not request.get("formulas"), keep_links=False)
     if "sheet" in request:
         return _sheet(book, request["sheet"])
+    default = next((title for title in book.sheetnames if title.lower() == request["default"].lower()),
+                   book.sheetnames[0])  # fmt: skip
     found: dict[str, Any] = {}
+    moments: list[str] = []
     for text in request["cells"]:
         area = reference(text)
-        title = (area.sheet or book.sheetnames[0]) if area else ""
+        title = (area.sheet or default) if area else ""
         if area is None or title not in book.sheetnames:
             return {"refused": f"{text} is not in the workbook"}
         if area.size > MOST_CELLS or len(found) + area.size > MOST_CELLS:
@@ -38,9 +44,11 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
         quoted = title.replace("'", "''")
         for row in range(area.top, area.bottom + 1):
             for column in range(area.left, area.right + 1):
-                cell = book[title].cell(row, column)
-                found[f"'{quoted}'!{letters(column)}{row}"] = _plain(cell.value, book.epoch)
-    return {"values": found}
+                name, value = f"'{quoted}'!{letters(column)}{row}", book[title].cell(row, column).value
+                found[name] = _plain(value, book.epoch)
+                if isinstance(value, MOMENTS):
+                    moments.append(name)
+    return {"values": found, "moments": moments}
 
 
 def _sheet(book: Any, which: Any) -> dict[str, Any]:
@@ -73,11 +81,9 @@ def _filled(cell: Any) -> Iterator[str]:
 
 def _plain(value: Any, epoch: Any) -> Any:
     """A value as a workbook stores it: dates and times are numbers."""
-    import datetime
-
     from openpyxl.utils.datetime import to_excel
 
-    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+    if isinstance(value, MOMENTS):
         return float(to_excel(value, epoch))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)

@@ -45,14 +45,16 @@ class Checks:
         seed: The seed of hidden inputs.
         mutations: The number of sets of hidden inputs per check.
         decimals: The decimals that expected values are compared by. None: all.
+        exact: Cells without `decimals`, whose expected strings are not dates.
     """
 
     def __init__(
-        self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int, decimals: int | None = None
-    ) -> None:
+        self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int, decimals: int | None = None,
+        exact: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
         self._same: engines.Same = partial(alike, tolerance)
-        self._decimals = decimals
+        self._decimals, self._exact = decimals, frozenset(exact)
         self._model = Recalculated(book, self._same)
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
@@ -62,8 +64,10 @@ class Checks:
         runs = self._model.runs(formulas, [case or {}]) if formulas else None
         scores = []
         for name, cell in cells.items():
-            wanted = expected_of(expected[name], cell)
-            right = partial(matches, expected=wanted, tolerance=self._tolerance, decimals=self._decimals)
+            exact = name in self._exact
+            wanted = expected[name] if exact else expected_of(expected[name], cell)
+            decimals = None if exact else self._decimals
+            right = partial(matches, expected=wanted, tolerance=self._tolerance, decimals=decimals)
             if not cell.formula:
                 scores.append(self._typed(name, cell, right, changed=bool(case)))
             elif faulty := self._model.unfit(cell.cell, [cell.key]):

@@ -14,7 +14,7 @@ _READER = BoxReader(
     "verikit.artifacts.readers.stored",
     {"openpyxl": "reading workbooks"},
     "office",
-    record({"values": mapping(scalar, MOST_CELLS)}),
+    record({"values": mapping(scalar, MOST_CELLS), "moments": each(text, MOST_CELLS)}),
     kind="xlsx",
 )
 _SHEET_READER = replace(_READER, shape=record({
@@ -22,16 +22,21 @@ _SHEET_READER = replace(_READER, shape=record({
 }))  # fmt: skip
 
 
-def stored_values(blob: bytes, cells: Sequence[str]) -> dict[str, Any]:
-    """The stored values of the cells of some references, by cell.
+def stored_values(blob: bytes, cells: Sequence[str], default: str = "") -> tuple[dict[str, Any], Sequence[str]]:
+    """The stored values of the cells of some references, by cell, and the cells that hold dates or times.
+
+    Args:
+        blob: The file.
+        cells: The references.
+        default: The title of the sheet of references without one. If there is no such sheet, the first one is used.
 
     Raises:
         AgentFault: It is not a workbook, lacks a cell, or has too many.
         WorkspaceError: The reader died.
         MissingExtra: openpyxl is not installed.
     """
-    found: dict[str, Any] = observe(_READER, [blob], {"cells": list(cells)})["values"]
-    return found
+    found = observe(_READER, [blob], {"cells": list(cells), "default": default})
+    return found["values"], found["moments"]
 
 
 def stored_sheet(blob: bytes, which: int | str | None) -> tuple[Sequence[str], Mapping[str, Any]]:

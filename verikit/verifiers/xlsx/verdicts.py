@@ -10,6 +10,10 @@ from verikit.types import Score
 from verikit.verifiers.xlsx.engines import Found
 
 YES = Score(1.0)
+_ROUNDING = 1e-8
+"""A tolerance up to this only covers rounding errors. They do not make one integer another."""
+_DIGITS = 1e15
+"""Workbooks keep 15 digits, so integers below this are exact."""
 
 
 def no(reason: str) -> Score:
@@ -43,9 +47,22 @@ def matches(found: Found, expected: Any, tolerance: float, decimals: int | None 
     if isinstance(expected, bool) or isinstance(value, bool):
         return value is expected
     if isinstance(expected, int | float) and isinstance(value, float):
-        rounded = decimals is not None and math.isfinite(value) and round(value, decimals) == round(expected, decimals)
-        return rounded or math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
+        return _near(value, expected, tolerance, decimals)
     return bool(value == expected or (expected is None and value == ""))
+
+
+def _near(value: float, expected: float, tolerance: float, decimals: int | None) -> bool:
+    """Whether a number is equal to another after rounding, or nearly equal."""
+    if not math.isfinite(value):
+        return value == expected
+    slack = tolerance * max(abs(value), abs(expected), 1.0)
+    if decimals is not None:
+        if round(value, decimals) == round(expected, decimals):
+            return True
+        slack = min(slack, max(0.5 * 10.0**-decimals, 4 * math.ulp(value)))  # 1,000,000.10 is not 1,000,000.12
+    if tolerance <= _ROUNDING and all(abs(one) < _DIGITS and one == int(one) for one in (value, expected)):
+        slack = 0.0
+    return abs(value - expected) <= slack
 
 
 def alike(tolerance: float, a: Found, b: Found) -> bool:

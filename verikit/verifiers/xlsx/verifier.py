@@ -67,9 +67,14 @@ class Xlsx(WorkspaceVerifier):
     macros: bool = False
     """Whether macros are allowed. They never run."""
     tolerance: float = 1e-9
-    """Allowed difference of numbers, absolute or relative."""
+    """Allowed difference of numbers, absolute or relative. Up to 1e-8 it only covers rounding errors, and different
+    integers of up to 15 digits are not equal."""
     decimals: int | None = None
-    """Decimals by which numbers of `values` and `then` are compared, in addition to the tolerance."""
+    """Decimals by which numbers of `values` and `then` are compared. The tolerance then only allows differences of
+    half a unit of the last decimal."""
+    exact: Sequence[str] = ()
+    """Cells of `values` that are compared without `decimals`, such as times. A string like `2024-01-31` means text
+    there, not a date."""
     mutations: int = 4
     """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"
@@ -85,7 +90,7 @@ class Xlsx(WorkspaceVerifier):
     name = "xlsx"
 
     def __post_init__(self) -> None:
-        for option in ("formula", "sheet", "unchanged", "chart"):
+        for option in ("formula", "sheet", "unchanged", "chart", "exact"):
             if isinstance(getattr(self, option), str):
                 raise UsageError(f"{option} must be a list, got a string")
         check_charts(self.chart)
@@ -98,6 +103,8 @@ class Xlsx(WorkspaceVerifier):
             raise UsageError(f"cases must be one of {', '.join(get_args(CountedCases))}, got {self.cases!r}")
         if self.decimals is not None and (type(self.decimals) is not int or self.decimals < 0):
             raise UsageError(f"decimals must be an integer of at least 0, got {self.decimals!r}")
+        if other := next((name for name in self.exact if name not in self.values), None):
+            raise UsageError(f"exact has the cell {other!r}, which is not in values")
         if not 0 <= self.tolerance < 1:
             raise UsageError(f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}")
         for name in self._asked():
@@ -149,7 +156,8 @@ class Xlsx(WorkspaceVerifier):
         book = SeenWorkbook.read(blob.data(), asked, followed, charts=bool(self.chart),
                                  pivots=wanted_sources(self.pivot))  # fmt: skip
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
-        checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations, self.decimals)
+        seed = f"{self.seed}\0{sample.id}\0{prompt}"
+        checks = Checks(book, self.tolerance, seed, self.mutations, self.decimals, self.exact)
         parts = {name: part() for name, part in self._parts(checks, book, workspace, blob.path).items()}
         if not parts:
             raise WorkspaceError("the xlsx verifier has nothing to check", hint='values={"D6": 422}')
