@@ -145,8 +145,8 @@ def test_what_is_no_sum_is_not_split(spec):
         to_trl(spec, split=True)
 
 
-def trained(tmp_path, rewards, **options):
-    """A run of TRL's trainer on a tiny model: what it logged of each step."""
+def trained(tmp_path, rewards, rollout=None, **options):
+    """A run of TRL's trainer on a tiny model: what it logged of each step. `rollout` samples instead of TRL."""
     trl = pytest.importorskip("trl")
     datasets = pytest.importorskip("datasets")
     from tests.engines import tiny
@@ -168,8 +168,9 @@ def trained(tmp_path, rewards, **options):
         **options,
     )
     trainer = trl.GRPOTrainer(
-        model=path, reward_funcs=rewards, args=config, train_dataset=datasets.Dataset.from_list(rows)
-    )
+        model=path, reward_funcs=rewards, args=config, train_dataset=datasets.Dataset.from_list(rows),
+        rollout_func=rollout,
+    )  # fmt: skip
     trainer.train()
     return [row for row in trainer.state.log_history if "reward" in row]
 
@@ -221,3 +222,26 @@ def test_a_grpo_trainer_stops_after_two_steps_without_any_score(tmp_path, option
 
     with pytest.raises(Unscored, match="none of 8 samples in 2 steps"):
         trained(tmp_path, to_trl("answer + column('no_such')", **options))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_grpo_trainer_trains_on_the_files_of_rollouts_and_leaves_out_the_lost_ones(tmp_path):
+    """Of four rollouts per prompt two are right, one is forged, and of one nothing is known."""
+    before = {"in.csv": "3\n"}
+    right = {"before": before, "after": {"in.csv": "3\n", "sales.csv": "7\n"}}
+    forged = {"before": before, "after": {"in.csv": "9\n", "sales.csv": "7\n"}}
+    left = [right, forged, {"after": right["after"]}, right]
+
+    def rollout(prompts, trainer):
+        ids = [[5 + number, 6, 7] for number in range(len(prompts))]
+        return {
+            "prompt_ids": [[3, 4]] * len(prompts), "completion_ids": ids,
+            "logprobs": [[-1.0] * 3 for _ in prompts], "workspace": [left[i % 4] for i in range(len(prompts))],
+        }  # fmt: skip
+
+    reward = to_trl("files(exist=['sales.csv'], unchanged=['in.csv'])", name="left")
+    log = trained(tmp_path, reward, rollout)
+    assert len(log) == 2
+    for row in log:
+        assert row["left/unscored"] == 0.25
+        assert row["reward"] == pytest.approx(2 / 3)

@@ -177,8 +177,9 @@ ROWS = {
         "workspaces/test_ways:test_a_right_workspace_is_paid_a_forged_one_is_not_and_an_unscored_one_has_no_value",
         "workspaces/test_rows:test_requests_hold_texts_and_tars_and_name_no_paths",
         "serve/test_forms:test_tars_folders_and_strings_of_one_request_are_scored_and_a_bad_one_costs_no_other",
+        "contracts/test_trl:test_a_grpo_trainer_trains_on_the_files_of_rollouts_and_leaves_out_the_lost_ones",
         "env/test_written_harbor:test_the_grader_gives_the_score_of_the_verifier"),
-        "a trainer's run over workspaces"),
+        "`verikit train` samples only text; runs of other trainers than TRL's"),
     44: Row("speed: files 500/s, docx 40/s, xlsx 1.5 CPU s, html 1 s", ("benchmarks/workspace_speed.py",),
             "the time of starting an office"),
     45: Row("no new core dependency; extras office, web, image", (

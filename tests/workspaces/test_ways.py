@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,10 @@ from tests.workspaces.tars import tarred
 from tests.workspaces.test_rows import tree
 from verikit import Sample
 from verikit.adapters import to_areal, to_rllm, to_slime, to_swift, to_trl, to_verifiers, to_verl
+from verikit.adapters.inspect import InspectScorer
 from verikit.adapters.nemo_gym import rollout_sample
+from verikit.adapters.nemo_rl import NemoRLReward
+from verikit.adapters.ray_data import ScoreBatch
 from verikit.adapters.skyrl import SkyRLReward
 from verikit.audit import audit
 from verikit.cli import cli
@@ -279,10 +283,41 @@ def of_states(folder):
     return unless_raised(calls)
 
 
+def of_nemo_rl(folder):
+    """The group's mean, and the environment's metrics count it."""
+    pytest.importorskip("torch")
+    log = [{"role": "user", "content": "Sum."}, {"role": "assistant", "content": "x"}]
+    environment = NemoRLReward(SPEC)
+    found = environment.step([log] * 3, [{"workspace": told} for told in TOLD]).rewards.tolist()
+    assert found[2] == 0.5
+    assert environment.global_post_process_and_metrics(None)[1]["unscored_count"] == 1
+    return [*found[:2], None]
+
+
+def of_ray_data(folder):
+    """NaN, with the status of an error."""
+    numpy = pytest.importorskip("numpy")
+    found = ScoreBatch(SPEC)({"completion": numpy.array(["x"] * 3, object), "workspace": numpy.array(TOLD, object)})
+    rows = zip(found["score"], found["score_status"], strict=True)
+    return [None if status != "ok" else value for value, status in rows]
+
+
+def of_inspect(folder):
+    """Inspect's own unscored state."""
+    pytest.importorskip("inspect_ai")
+    scorer = InspectScorer(SPEC, None, None)
+    said = SimpleNamespace(completion="x")
+    states = [SimpleNamespace(input="Sum.", output=said, sample_id=1, messages=[], metadata={"workspace": told})
+              for told in TOLD]  # fmt: skip
+    found = [asyncio.run(scorer(state, [])) for state in states]
+    return [*(score.value for score in found[:2]), None if math.isnan(found[2].value) else found[2].value]
+
+
 WAYS = [
     of_rows, of_folders, of_tars, of_trials, of_stored_trials, of_selection, of_explain, of_audit, of_judge, of_python,
     of_meta, of_request, of_nemo_gym, of_nemo_gym_server, of_mcp, of_trl, of_table, of_swift, of_arrays, of_rllm,
     of_verl, of_slime, of_areal, of_skyrl, of_verifiers, of_rubrics, of_states,
+    of_nemo_rl, of_ray_data, of_inspect,
 ]  # fmt: skip
 
 
