@@ -75,6 +75,18 @@ def test_tasks_of_one_template_with_other_data_are_different_tasks(tmp_path):
     assert all(record.checks["alike"].status == "pass" for record in audit_tasks(tmp_path))
 
 
+def test_tasks_without_instructions_are_alike_only_if_their_tests_are(tmp_path):
+    """As templates are, whose instructions are written later: one image, no data, other tests."""
+    for name, script in (("a", "check.py"), ("b", "analyze.py"), ("c", "check.py")):
+        (tmp_path / name / "tests").mkdir(parents=True)
+        (tmp_path / name / "task.toml").write_text('schema_version = "1.4"\n[environment]\ndocker_image = "python:3"\n')
+        (tmp_path / name / "tests/test.sh").write_text(f"#!/bin/bash\npython /tests/{script}\n")
+    found = {record.task: record.checks["alike"].findings for record in audit_tasks(tmp_path)}
+    assert {name: [one.kind for one in findings] for name, findings in found.items()} == {
+        "a": [], "b": [], "c": ["duplicate"],
+    }  # fmt: skip
+
+
 def test_a_variable_in_a_path_is_undecided_and_no_pass(tmp_path):
     folder = sound(tmp_path / "t", 0)
     change(folder, "tests/test.sh", "if pytest", 'cat "$OUT/log.txt"\nif pytest')
