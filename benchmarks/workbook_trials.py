@@ -4,6 +4,8 @@ Honest books have a right formula and no stored value, as libraries save them. F
 in, stored over a wrong formula, made of constants, or given for the shown inputs only. Then tasks in SpreadsheetBench's
 layout: their answer workbooks and their inputs are graded as outputs, and some answers are stale. Plain Python computes
 the values. The seeds fix all books.
+
+`--folder DIR` grades SpreadsheetBench's own tasks instead, by `DIR/dataset.json` and the workbooks next to it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from typing import Any
 from openpyxl import Workbook
 
 import verikit
-from verikit.convert.deliverables import spreadsheetbench
+from verikit.convert.deliverables import ANSWERS, INPUTS, spreadsheetbench
 from verikit.convert.parts import FOLDER, LeftOut
+from verikit.errors import SchemaError
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 
@@ -144,12 +147,14 @@ def task(folder: Path, seed: int, *, stale: bool, cases: int = 2) -> dict[str, A
         return None
 
 
-def outputs(folder: Path, row: dict[str, Any], of: str) -> verikit.Score:
-    """The score of a task's own files as outputs."""
+def outputs(folder: Path, row: dict[str, Any], endings: Sequence[str]) -> verikit.Score:
+    """The score of a task's own files as outputs: those whose names end so."""
     own = folder / f"spreadsheet/{row['id']}"
     files = {
-        f"{number}_{row['id']}_output.xlsx": (own / f"{number}_{row['id']}_{of}.xlsx").read_bytes()
-        for number, _ in enumerate(row["xlsx"], 1)
+        case["file"]: path.read_bytes()
+        for case in row["xlsx"]
+        for ending in endings
+        if (path := own / case["file"].replace("_output.xlsx", ending)).is_file()
     }
     sample = Sample(row["prompt"], "", id=row["id"], workspace=Workspace(files), meta={"xlsx": row["xlsx"]})
     return verikit.xlsx().score([sample])[0]
@@ -166,8 +171,20 @@ def benchmark_rows(tasks: int) -> Iterator[tuple[str, str]]:
                 yield "stale answers", "left out" if row is None else "kept"
                 if row is None:
                     continue
-            yield "answers as outputs", told(outputs(folder, row, "answer"))
-            yield "inputs as outputs", told(outputs(folder, row, "input"))
+            yield "answers as outputs", told(outputs(folder, row, ANSWERS))
+            yield "inputs as outputs", told(outputs(folder, row, INPUTS))
+
+
+def own_tasks(folder: Path) -> Iterator[tuple[str, str]]:
+    """The same for the benchmark's own tasks, and why some are left out."""
+    for told_row in json.loads((folder / "dataset.json").read_text("utf-8")):
+        try:
+            row = next(spreadsheetbench({**told_row, FOLDER: str(folder)}))
+        except (LeftOut, SchemaError) as why:
+            yield "left out", f"{why} ({told_row['id']})" if isinstance(why, SchemaError) else str(why)
+            continue
+        yield "answers as outputs", told(outputs(folder, row, ANSWERS))
+        yield "inputs as outputs", told(outputs(folder, row, INPUTS))
 
 
 def told(score: verikit.Score) -> str:
@@ -180,14 +197,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--books", type=int, default=200, help="honest books, and as many forged ones")
     parser.add_argument("--tasks", type=int, default=100, help="tasks in SpreadsheetBench's layout")
+    parser.add_argument("--folder", type=Path, help="the folder of SpreadsheetBench's own dataset.json")
     parser.add_argument("--each", action="store_true", help="print each book that is not as it should be")
     given = parser.parse_args()
     counts: dict[str, Counter[str]] = {}
-    for kind, score in trials(given.books):
+    for kind, score in trials(given.books if given.folder is None else 0):
         counts.setdefault(kind, Counter())[told(score)] += 1
         if given.each and score.value != float(kind == "honest"):
             print(kind, told(score), score.reason)
-    for kind, word in benchmark_rows(given.tasks):
+    for kind, word in own_tasks(given.folder) if given.folder else benchmark_rows(given.tasks):
         counts.setdefault(kind, Counter())[word] += 1
     for kind, found in counts.items():
         print(json.dumps({kind: dict(found)}), flush=True)

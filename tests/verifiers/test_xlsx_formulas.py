@@ -9,7 +9,7 @@ import math
 import pytest
 
 from tests.artifacts.offices import need_office
-from verikit.verifiers.xlsx.engines import calculate, verdict
+from verikit.verifiers.xlsx.engines import Found, _typed, calculate, verdict
 from verikit.verifiers.xlsx.verdicts import alike, matches
 
 pytest.importorskip("formulas")
@@ -138,3 +138,10 @@ def test_two_engines_with_different_errors_do_not_outvote_the_right_one():
     assert said(found, 7) == said(found, 6) == "unknown"
     [found] = values(["COUNT(A1:B6)"], {**INPUTS, "B5": "ten"}).values()
     assert said(found, 6) == "yes"
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1.0, "unknown"), (True, "unknown"), (0.0, "no"), ("tea", "no")])
+def test_a_value_that_only_libreoffice_gives_without_its_type_is_not_wrong(value, expected):
+    """One engine is at its limit, and one lacks a function. LibreOffice's 1 may be a truth value."""
+    found = {"formulas": Found(unknown="a limit"), "formualizer": Found(error="#N/A")}
+    assert said(found | {"LibreOffice": _typed(Found(1.0), found)}, value) == expected

@@ -34,7 +34,7 @@ class Found:
     value: str | bool | float | None = None
     error: str = ""
     unknown: str = ""
-    """Why the engine doesn't have a value."""
+    """Why the engine doesn't have a value, or, with `value`, why its type is not known."""
 
     def __str__(self) -> str:
         if self.unknown:
@@ -104,7 +104,7 @@ def _typed(one: Found, others: Mapping[str, Found]) -> Found:
     equal = [other.value for other in others.values()
              if not (other.error or other.unknown) and other.value == one.value]  # fmt: skip
     if not equal or any(type(a) is not type(b) for a, b in pairwise(equal)):
-        return Found(unknown="a number or a truth value")
+        return Found(one.value, unknown="a number or a truth value")
     return Found(equal[0])
 
 
@@ -179,7 +179,8 @@ def _run(engine: str, request: Mapping[str, Any], cells: Sequence[str], cases: S
 def verdict(found: Mapping[str, Found], right: Callable[[Found], bool], same: Same) -> Verdict:
     """Whether a cell has the expected value.
 
-    Yes by two engines and a majority. No if all engines deny it, unless two differ and there is no third opinion.
+    Yes by two engines and a majority. No if all engines deny it, unless two differ and there is no third opinion, or
+    LibreOffice's 1 or 0 may be it.
     """
     known = [one for one in found.values() if not one.unknown]
     gives = sum(right(one) for one in known)
@@ -187,6 +188,9 @@ def verdict(found: Mapping[str, Found], right: Callable[[Found], bool], same: Sa
     if gives >= 2 and denies < gives:
         return "yes"
     torn = len(known) == 2 and not same(*known)
+    untyped = [one.value for one in found.values() if one.unknown and one.value is not None]
+    if any(right(Found(of_type)) for value in untyped for of_type in (value, bool(value))):
+        return "unknown"
     return "no" if not gives and denies and not torn else "unknown"
 
 
