@@ -175,7 +175,7 @@ class _Shell:
         if file is not None:
             yield self._effect("reads", file, told)
             return
-        inner = _script_text(program, arguments, command.given)
+        inner = _script_text(program, arguments, None if command.altered else command.given)
         if inner is None:
             yield Effect("hides", told=told)
             return
@@ -380,11 +380,16 @@ def _has_code(arguments: Sequence[Word]) -> bool:
 def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
     """The effect of code in another language, which is not followed."""
     in_arguments = any(word.text in ("-c", "-e") for word in arguments)
-    from_pipe = command.given is None and command.piped and not in_arguments
+    from_pipe = (command.given is None and command.piped) or (command.altered and _expands(command.given or ""))
     filled_in = any("$file" in word.text and not word.known for word in arguments)
-    if from_pipe or filled_in:
+    if (from_pipe and not in_arguments) or filled_in:
         return Effect("hides", told=told)
     return Effect("opaque", told="\n".join([*(word.text for word in arguments), command.given or ""]))
+
+
+def _expands(text: str) -> bool:
+    """Whether the shell may put something else into a here-document."""
+    return "$" in text or "`" in text
 
 
 def _writes_nothing(flag: str) -> bool:
