@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+from verikit.verifiers.tools.commands import Document, Script, SimpleCommand, Word, assignment, give
 from verikit.verifiers.tools.quotes import ansi, backquoted, bracketed, document_end
 
 MAX_CHARS = 200_000
@@ -21,60 +21,6 @@ _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
 RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
 _SUBSTITUTIONS = re.compile(r"\$(?!')|`")
 _DOCUMENT_SUBSTITUTIONS = re.compile(r"\\.|\$(?!')|`", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a command."""
-
-    text: str
-    known: bool = True
-    """Whether the text is the word's value."""
-    pattern: bool = False
-    """Whether it has `*`, `?` or `[` that are not quoted."""
-
-
-@dataclass(slots=True)
-class SimpleCommand:
-    """One program with its arguments."""
-
-    words: list[Word] = field(default_factory=list)
-    redirects: list[tuple[str, Word]] = field(default_factory=list)
-    """Operators such as `>` with their targets."""
-    given: str | None = None
-    """The here-document on its standard input."""
-    altered: bool = False
-    """Whether the program may read something else: the shell expands the here-document, or it is one of several."""
-    piped: bool = False
-    """Whether it reads another command's output."""
-    lead: list[str] = field(default_factory=list)
-    """Reserved words since the command before: `if`, `then`, `fi`, `!`, …"""
-    ended: str = ""
-    """The operator after it: `&&`, `||`, `;`, a line break, …; "" at the end of the text."""
-    inner: bool = False
-    """Whether it is part of a substitution."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """A here-document whose lines follow."""
-
-    command: SimpleCommand
-    end: str
-    quoted: bool
-    tabs: bool
-    """Whether tabs at the start of its lines are dropped."""
-
-
-@dataclass(slots=True)
-class Script:
-    """The content of a shell text."""
-
-    commands: list[SimpleCommand] = field(default_factory=list)
-    steps: list[SimpleCommand | str] = field(default_factory=list)
-    """The commands with the operators and reserved words around them. `$(` and `$)` enclose a substitution."""
-    problems: list[str] = field(default_factory=list)
-    """The parts that could not be read."""
 
 
 def parsed(text: str) -> Script:
@@ -93,7 +39,7 @@ class _Reader:
     def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
         self._text, self._at, self._script = text, 0, script
         self._variables, self._depth = variables, depth
-        self._documents: list[_Document] = []
+        self._documents: list[Document] = []
         self._in_pattern = False
         """Whether a pattern of `case` comes next."""
         self._case: SimpleCommand | None = None
@@ -222,9 +168,9 @@ class _Reader:
         target = self._word()
         if sign in ("<<", "<<-"):
             end, quoted = document_end(self._text[begin : self._at])
-            self._documents.append(_Document(command, end, quoted, sign == "<<-"))
+            self._documents.append(Document(command, end, quoted, sign == "<<-"))
         elif sign == "<<<":
-            _give(command, target.text)
+            give(command, target.text)
             command.altered |= not target.known
         elif not (sign in (">&", "<&") and (target.text.isdecimal() or target.text == "-")):
             command.redirects.append((sign, target))
@@ -242,12 +188,12 @@ class _Reader:
             else:
                 self._script.problems.append("a here-document without its end")
             body = "\n".join(lines)
-            _give(document.command, body)
+            give(document.command, body)
             if not document.quoted:
                 document.command.altered |= any(mark in body for mark in ("$", "`", "\\\\"))
                 self._inside(body).read_substitutions(_DOCUMENT_SUBSTITUTIONS)
 
-    def _line(self, document: _Document) -> str:
+    def _line(self, document: Document) -> str:
         """The next line of a here-document; backslashes join lines if its end is not quoted."""
         parts = []
         while True:
@@ -263,7 +209,7 @@ class _Reader:
 
     def _end(self, command: SimpleCommand) -> bool:
         """Add a command, and return whether there is one; assignments without a command set variables."""
-        if command.words and all(_assignment(word) for word in command.words):
+        if command.words and all(assignment(word) for word in command.words):
             self._assign(command.words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
@@ -411,24 +357,7 @@ def _braced(before: str, mark: str, parts: Sequence[str]) -> str:
     return "{,}" if before == "{," and mark == "}" else before
 
 
-def _give(command: SimpleCommand, text: str) -> None:
-    """Set the input of a command, or add to it."""
-    command.altered |= command.given is not None
-    command.given = text if command.given is None else f"{command.given}\n{text}"
-
-
 def _is_head_of_for(command: SimpleCommand) -> bool:
     """Whether the words are `for x` or `for ((…))`, which end before `do` or `{` also without a `;`."""
     words = [word.text for word in command.words]
     return words[:1] == ["for"] and (len(words) == 2 or words[1:2] == ["(("])
-
-
-def _assignment(word: Word) -> bool:
-    name = word.text.partition("=")[0]
-    return "=" in word.text and name.isidentifier() and name.isascii()
-
-
-def without_assignments(command: SimpleCommand) -> SimpleCommand:
-    """The command without the variables that are set only for it."""
-    at = next((number for number, word in enumerate(command.words) if not _assignment(word)), len(command.words))
-    return replace(command, words=command.words[at:])
