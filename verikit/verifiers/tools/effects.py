@@ -107,8 +107,8 @@ class _Shell:
         self._here: Folders = frozenset({Folder(".")})
         self._moves = Moves(root)
         self._functions = Functions()
-        self._linked = False
-        """Whether the script makes links, so that `..` may lead elsewhere."""
+        self._links = 0
+        """The commands that make links, after which `..` may lead elsewhere."""
 
     def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
         """All effects of a script, in order."""
@@ -120,8 +120,7 @@ class _Shell:
         before = self._here
         walk = self._moves.walk(script, text, before, self._functions)
         walk.run()
-        linked = self._linked
-        self._linked = linked or any(map(makes_links, script.commands))
+        self._links += sum(map(makes_links, script.commands))
         for command, folders in zip(script.commands, walk.folders, strict=True):
             trapped = command.words[:1] and command.words[0].text == "trap"
             self._here = walk.everywhere() if trapped else folders
@@ -233,7 +232,9 @@ class _Shell:
         paths = target_last(program, arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
         if links(program, arguments):
+            self._links -= 1  # the link is not there yet
             yield from (self._effect("names", word, told) for word in linked_paths(paths))
+            self._links += 1
         yield from self._into(paths, told, alone=links(program, arguments))
 
     def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
@@ -340,7 +341,7 @@ class _Shell:
 
     def _effect(self, does: Does, word: Word, told: str, *, below: bool = True) -> Effect:
         """The effect on a path, from each folder that the command may run in."""
-        if _EARLIER_FOLDER.match(word.text) or (self._linked and ".." in word.text):
+        if _EARLIER_FOLDER.match(word.text) or (self._links > 0 and ".." in word.text):
             return Effect(does, "", known=False, told=told)
         if word.text.startswith("~"):
             return Effect(does, word.text, known=word.known, below=below, told=told)

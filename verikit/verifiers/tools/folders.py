@@ -134,6 +134,7 @@ class Walk:
         """The folders at the end of a loop's body, by its position."""
         self._stack: list[_Frame] = []
         self._around: list[Folders] = []
+        self._reached = NONE
         self._defined = ""
         """The function whose body comes next."""
 
@@ -152,11 +153,8 @@ class Walk:
         return dict(self._back), dict(self.functions.calls), dict(self.functions.exits)
 
     def everywhere(self) -> Folders:
-        """All folders that a command runs in, or that are reached."""
-        found = self._start
-        for folders in self.folders:
-            found = limited(found | folders)
-        return found
+        """All folders that are reached."""
+        return limited(self._start | self._reached)
 
     def _once(self) -> After:
         self._stack, self._around, self.folders = [_Frame("", -1, self._start)], [NONE], []
@@ -278,6 +276,7 @@ class Walk:
         after = after or self._left(command, run) or self._done(command, run, self)
         if self.lost:
             after = After(UNKNOWN, UNKNOWN)
+        self._reached = limited(self._reached | run | after.ok | after.failed)
         self._set(command)
         alone = len(self._stack) == 1 and not top.negated and command.ended in (";", "\n", "")
         top.element(After(after.ok, NONE) if self._stops and alone else after)
