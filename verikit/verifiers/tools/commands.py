@@ -38,7 +38,7 @@ class SimpleCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class HereDocument:
     """A here-document whose lines follow."""
 
     command: SimpleCommand

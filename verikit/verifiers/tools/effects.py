@@ -18,13 +18,13 @@ from verikit.verifiers.tools.moves import MAX_NESTED, Moves
 from verikit.verifiers.tools.nested import (
     INTERPRETERS,
     SHELLS,
-    expands,
     has_code,
+    hides_input,
     script_file,
     script_text,
     writes_nothing,
 )
-from verikit.verifiers.tools.places import UNKNOWN, Folder, Folders, entered, placed
+from verikit.verifiers.tools.places import UNKNOWN, CurrentFolder, Folders, entered, placed
 from verikit.verifiers.tools.programs import (
     actions_of_find,
     awk_acts,
@@ -104,7 +104,7 @@ class _Shell:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._here: Folders = frozenset({Folder(".")})
+        self._here: Folders = frozenset({CurrentFolder(".")})
         self._moves = Moves(root)
         self._functions = Functions()
         self._links = 0
@@ -347,7 +347,7 @@ class _Shell:
             return Effect(does, word.text, known=word.known, below=below, told=told)
         absolute = word.text.startswith("/")
         found = dict[Effect, None]()
-        for folder in [Folder("")] if absolute else sorted(self._here, key=_order):
+        for folder in [CurrentFolder("")] if absolute else sorted(self._here, key=_order):
             effect = Effect(does, "", known=False, doubted=folder.doubted, told=told)
             if folder.path is not None:
                 path = self._path(word, folder.path)
@@ -369,7 +369,7 @@ def _named(effect: Effect) -> Effect:
     return replace(effect, does="names", elsewhere=[replace(one, does="names") for one in effect.elsewhere])
 
 
-def _order(folder: Folder) -> tuple[bool, str]:
+def _order(folder: CurrentFolder) -> tuple[bool, str]:
     """The order in which folders are listed: the intended ones first."""
     return folder.doubted, folder.path or ""
 
@@ -377,7 +377,7 @@ def _order(folder: Folder) -> tuple[bool, str]:
 def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
     """The effect of code in another language, which is not followed."""
     in_arguments = any(word.text in ("-c", "-e") for word in arguments)
-    from_pipe = (command.given is None and command.piped) or (command.altered and expands(command.given or ""))
+    from_pipe = hides_input(command)
     filled_in = any("$file" in word.text and not word.known for word in arguments)
     if (from_pipe and not in_arguments) or filled_in:
         return Effect("hides", told=told)

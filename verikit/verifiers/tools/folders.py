@@ -83,6 +83,10 @@ class _Frame:
         """The folders after the list."""
         return limited(self.ok | self.failed)
 
+    def is_first(self) -> bool:
+        """Whether the command runs in any case."""
+        return not (self.piped or self.passed_ok or self.passed_failed)
+
     def operator(self, sign: str) -> None:
         """Go to the next command of the list."""
         if sign in ("|", "|&"):
@@ -208,32 +212,34 @@ class Walk:
     def _after(self, frame: _Frame) -> After:
         if frame.opened == "if":
             return After(frame.ok | frame.ended_ok | frame.other, frame.failed | frame.ended_failed)
-        if frame.opened in ("while", "until", "for"):
+        if frame.opened in _LOOPS:
             ends = frame.ended_ok | frame.both()
             return After(ends, ends)
         return After(frame.ok, frame.failed)
 
     def _mark(self, at: int, sign: str) -> None:
         top = self._top
-        if sign in ("(", "$(", "{", "if"):
-            self._push(sign, at, top.run)
-        elif sign in ("while", "until", "for"):
+        if sign in _OPENS:
             self._push(sign, at, top.run | self._back.get(at, NONE))
         elif sign in _CLOSES:
             self._close(sign)
         elif sign in ("then", "elif", "else") and top.opened == "if":
             self._branch(sign)
-        elif sign == "do" and top.opened in ("while", "until", "for"):
-            top.settle()
-            passes, ends = (top.failed, top.ok) if top.opened == "until" else (top.ok, top.failed)
-            top.ended_ok = limited(top.ended_ok | (passes | ends if top.opened == "for" else ends))
-            top.start(passes)
-        elif sign == "!":
-            top.negated = not top.negated
-        elif sign == "coproc":
-            top.piped = True
+        elif sign == "do" and top.opened in _LOOPS:
+            self._body()
+        elif sign in ("!", "coproc"):
+            top.negated = top.negated != (sign == "!")
+            top.piped = top.piped or sign == "coproc"
         elif sign in _OPERATORS and not (sign == "\n" and top.waits):
             top.operator(sign)
+
+    def _body(self) -> None:
+        """The condition of a loop is over."""
+        top = self._top
+        top.settle()
+        passes, ends = (top.failed, top.ok) if top.opened == "until" else (top.ok, top.failed)
+        top.ended_ok = limited(top.ended_ok | ends)
+        top.start(passes)
 
     def _branch(self, sign: str) -> None:
         top = self._top
@@ -272,26 +278,27 @@ class Walk:
         if not words:
             top.failed = limited(top.failed | doubted(run))  # a redirection, which may fail
             return 0
-        after = self._called(words[0].text, run) if words[0].text in self.functions.calls else None
-        after = after or self._left(command, run) or self._done(command, run, self)
-        if self.lost:
-            after = After(UNKNOWN, UNKNOWN)
+        after = self._done_by(command, run)
         self._reached = limited(self._reached | run | after.ok | after.failed)
-        self._set(command)
-        alone = len(self._stack) == 1 and not top.negated and command.ended in (";", "\n", "")
-        top.element(After(after.ok, NONE) if self._stops and alone else after)
+        if words[0].text == "set":
+            self._stops = _sets_errexit(command) and self._whole and self._alone(command) and top.is_first()
+        top.element(After(after.ok, NONE) if self._stops and self._alone(command) else after)
         return 0
 
-    def _set(self, command: SimpleCommand) -> None:
-        """`set -e`, after which the script ends with the first command that fails."""
-        words = [word.text for word in command.words]
-        if words[:1] != ["set"]:
-            return
-        top = self._top
-        always = len(self._stack) == 1 and not (top.piped or top.passed_ok or top.passed_failed)
-        sets = any(_ERREXIT.fullmatch(word) for word in words[1:]) or words[1:] == ["-o", "errexit"]
-        always = always and command.ended in (";", "\n") and all(word.known for word in command.words)
-        self._stops = self._whole and sets and always and not any(word.startswith("+") for word in words)
+    def _done_by(self, command: SimpleCommand, run: Folders) -> After:
+        """The folders after a command: a function, `exit` and the like, or a program."""
+        name = command.words[0].text
+        if not self._top.run:
+            return After(NONE, NONE)  # never reached, as after `exit`
+        if name in self.functions.calls:
+            after = self._called(name, run)
+        else:
+            after = self._left(command, run) or self._done(command, run, self)
+        return After(UNKNOWN, UNKNOWN) if self.lost else after
+
+    def _alone(self, command: SimpleCommand) -> bool:
+        """Whether the script sees the exit status of a command, and no condition does."""
+        return len(self._stack) == 1 and not self._top.negated and command.ended in (";", "\n", "")
 
     def _called(self, name: str, run: Folders) -> After:
         calls, exits = self.functions.calls, self.functions.exits
@@ -302,23 +309,34 @@ class Walk:
     def _left(self, command: SimpleCommand, run: Folders) -> After | None:
         """The folders after `exit` and the like; None for other commands."""
         name = command.words[0].text
-        if name not in ("exit", "return", "break", "continue") or len(command.words) > 2 or command.redirects:
+        if name not in _LEAVES or len(command.words) > 2 or command.redirects:
             return None
-        frames = [] if name == "exit" or self.lost else list(self._loops())
-        for frame in frames:
+        if name == "exit":
+            return After(NONE, NONE)
+        for frame in [] if self.lost else list(self._loops()):
             frame.ended_ok = limited(frame.ended_ok | run)
             self._back[frame.at] = limited(self._back.get(frame.at, NONE) | run)
         function = next((frame.function for frame in self._stack[:-MAX_OPEN:-1] if frame.function), "")
-        if name == "return" and function:
-            exits = self.functions.exits
-            exits[function] = limited(exits.get(function, NONE) | run)
-        if name == "exit" or (name == "return" and function):
-            return After(NONE, NONE)
-        return None
+        if name != "return" or not function:
+            return None
+        exits = self.functions.exits
+        exits[function] = limited(exits.get(function, NONE) | run)
+        return After(NONE, NONE)
 
     def _loops(self) -> Iterator[_Frame]:
-        return (frame for frame in self._stack if frame.opened in ("while", "until", "for"))
+        return (frame for frame in self._stack if frame.opened in _LOOPS)
+
+
+def _sets_errexit(command: SimpleCommand) -> bool:
+    """Whether `set` ends the script with the first command that fails."""
+    words = [word.text for word in command.words[1:]]
+    if not all(word.known for word in command.words) or any(word.startswith("+") for word in words):
+        return False
+    return words == ["-o", "errexit"] or any(_ERREXIT.fullmatch(word) for word in words)
 
 
 _OPERATORS = frozenset(("|", "|&", "&&", "||", "&", ";", "\n", ";;"))
-_CLOSES = {")": ("(",), "$)": ("$(",), "}": ("{",), "fi": ("if",), "done": ("while", "until", "for")}
+_LOOPS = ("while", "until", "for")
+_OPENS = frozenset(("(", "$(", "{", "if", *_LOOPS))
+_CLOSES = {")": ("(",), "$)": ("$(",), "}": ("{",), "fi": ("if",), "done": _LOOPS}
+_LEAVES = ("exit", "return", "break", "continue")

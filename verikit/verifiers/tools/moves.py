@@ -10,7 +10,7 @@ from dataclasses import replace
 from verikit.verifiers.tools.commands import Script, SimpleCommand, Word, without_assignments
 from verikit.verifiers.tools.folders import After, Functions, Walk
 from verikit.verifiers.tools.nested import SHELLS, script_text
-from verikit.verifiers.tools.places import NONE, UNKNOWN, Folder, Folders, doubted, entered, normal, surely_there
+from verikit.verifiers.tools.places import NONE, UNKNOWN, CurrentFolder, Folders, doubted, entered, normal, surely_there
 from verikit.verifiers.tools.programs import git_words, program_name, target_last, unwrapped
 from verikit.verifiers.tools.shell import MAX_CHARS, parsed
 from verikit.workspaces.names import matches
@@ -21,6 +21,7 @@ _SWITCHES = ("lastpipe", "cdable_vars")
 """Options of a shell that change which folder `cd` finds and how long it lasts."""
 _NAMES = frozenset("export declare typeset readonly local read printf mapfile readarray let".split())
 """Programs that set a variable, whose name the text may not show."""
+_PHYSICAL = re.compile("-[a-zA-Z]*P[a-zA-Z]*")
 _UNKNOWN_PART = re.compile(r"[$`{<>]")
 
 
@@ -112,21 +113,25 @@ class Moves:
         current = [self._whole(folder, ".") for folder in walk.around() if folder.path is not None]
         return any(self._covers(source, folder, current) for source in sources for folder in run)
 
-    def _whole(self, folder: Folder, path: str) -> str:
+    def _whole(self, folder: CurrentFolder, path: str) -> str:
         return normal(posixpath.join(self._root, folder.path or "", path))
 
-    def _covers(self, source: Word, folder: Folder, current: Sequence[str]) -> bool:
+    def _covers(self, source: Word, folder: CurrentFolder, current: Sequence[str]) -> bool:
         """Whether a path may be one of the current folders, or a folder around one."""
-        if folder.path is None and not source.text.startswith("/"):
-            return True
         text = source.text
+        if folder.path is None and not text.startswith("/"):
+            return True
         if not source.known:
-            shown = _UNKNOWN_PART.split(text)[0]
-            start = posixpath.join(self._root, folder.path or "", shown)
-            return ".." in text or any(f"{path}/".startswith(normal(start)) for path in current)
+            start = self._whole(folder, _UNKNOWN_PART.split(text)[0])
+            return ".." in text or any(f"{path}/".startswith(start) for path in current)
         path = self._whole(folder, text)
-        around = [f"{one}/"[:end] for one in current for end, sign in enumerate(f"{one}/") if sign == "/" and end]
+        around = {ancestor for one in current for ancestor in _with_parents(one)}
         return path in around or (source.pattern and any(matches(path[1:], one[1:]) for one in around))
+
+
+def _with_parents(path: str) -> list[str]:
+    """An absolute path and the folders around it."""
+    return [path[:end] for end, sign in enumerate(f"{path}/") if sign == "/" and end]
 
 
 def _moved(program: str, arguments: Sequence[Word]) -> Iterator[Word]:
@@ -153,9 +158,9 @@ def _sets_unknown(command: SimpleCommand) -> bool:
 
 def _switches(command: SimpleCommand) -> bool:
     """Whether a command may set an option of the shell that makes folders unknown."""
-    program, *texts = [word.text for word in command.words] or [""]
-    if any(switch in text for text in (program, *texts) for switch in _SWITCHES):
+    texts = [word.text for word in command.words]
+    if any(switch in text for text in texts for switch in _SWITCHES):
         return True
-    if program == "shopt" or (program == "set" and "-o" in texts):
+    if texts[:1] == ["shopt"] or (texts[:1] == ["set"] and "-o" in texts):
         return "physical" in texts or not all(word.known for word in command.words)
-    return program in ("set", *SHELLS) and any(re.fullmatch("-[a-zA-Z]*P[a-zA-Z]*", text) for text in texts)
+    return texts[:1] == ["set"] and any(map(_PHYSICAL.fullmatch, texts))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from verikit.verifiers.tools.commands import Word
+from verikit.verifiers.tools.commands import SimpleCommand, Word
 
 SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".split())
@@ -53,9 +53,12 @@ def has_code(arguments: Sequence[Word]) -> bool:
     return joined or not arguments or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments)
 
 
-def expands(text: str) -> bool:
-    """Whether the shell may put something else into a here-document."""
-    return "$" in text or "`" in text
+def hides_input(command: SimpleCommand) -> bool:
+    """Whether the text does not show the input of a command, or the shell may put something else into it."""
+    given = command.given
+    if given is None:
+        return command.piped
+    return command.altered and ("$" in given or "`" in given)
 
 
 def writes_nothing(flag: str) -> bool:

@@ -17,7 +17,7 @@ _SEARCHED = re.compile(r"(?!/|\.\.?(/|$)).", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class CurrentFolder:
     """A folder that a command may run in."""
 
     path: str | None
@@ -26,8 +26,8 @@ class Folder:
     """Whether the command only runs there if an earlier `cd` failed."""
 
 
-Folders = frozenset[Folder]
-UNKNOWN: Folders = frozenset({Folder(None)})
+Folders = frozenset[CurrentFolder]
+UNKNOWN: Folders = frozenset({CurrentFolder(None)})
 NONE: Folders = frozenset()
 
 
@@ -66,10 +66,13 @@ def entered(here: Folders, arguments: Sequence[Word], root: str, *, searched: bo
     while len(words) > 1 and words[0].text in ("-L", "--"):
         words.pop(0)
     target = words[0] if len(words) == 1 else Word("", known=False)
-    shown = target.known and not target.pattern and not _UNNAMED.match(target.text)
-    if not shown or (searched and _SEARCHED.match(target.text)):
+    if not _shows_folder(target) or (searched and _SEARCHED.match(target.text)):
         return frozenset(replace(folder, path=None) for folder in here)
     return limited(frozenset(replace(folder, path=_below(folder.path, target.text, root)) for folder in here))
+
+
+def _shows_folder(target: Word) -> bool:
+    return target.known and not target.pattern and not _UNNAMED.match(target.text)
 
 
 def _below(path: str | None, target: str, root: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verikit.verifiers.tools.commands import Document, Script, SimpleCommand, Word, assignment, give
+from verikit.verifiers.tools.commands import HereDocument, Script, SimpleCommand, Word, assignment, give
 from verikit.verifiers.tools.quotes import ansi, backquoted, bracketed, document_end
 
 MAX_CHARS = 200_000
@@ -39,7 +39,7 @@ class _Reader:
     def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
         self._text, self._at, self._script = text, 0, script
         self._variables, self._depth = variables, depth
-        self._documents: list[Document] = []
+        self._documents: list[HereDocument] = []
         self._in_pattern = False
         """Whether a pattern of `case` comes next."""
         self._case: SimpleCommand | None = None
@@ -113,9 +113,7 @@ class _Reader:
         plain = self._text[begin : self._at].replace("\\\n", "")
         if plain.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
             return  # a number of a file before its redirection
-        if plain in ("do", "{") and _is_head_of_for(command):
-            self._end(command)
-            command.words.clear()
+        self._end_head_of_for(command, plain)
         if not command.words and word.text in RESERVED and plain == word.text:
             command.lead.append(word.text)
             self._script.steps.append(word.text)
@@ -124,6 +122,13 @@ class _Reader:
             self._case = command if plain == "case" else self._case
             self._script.problems.append(f"{word.text} …")
         command.words.append(word)
+
+    def _end_head_of_for(self, command: SimpleCommand, plain: str) -> None:
+        """End `for x` and `for ((…))` before `do` or `{`, also without a `;`."""
+        words = [word.text for word in command.words]
+        if plain in ("do", "{") and words[:1] == ["for"] and (len(words) == 2 or words[1:2] == ["(("]):
+            self._end(command)
+            command.words.clear()
 
     def _operator(self, command: SimpleCommand) -> SimpleCommand:
         sign = next((one for one in _LONG if self._text.startswith(one, self._at)), self._text[self._at])
@@ -134,7 +139,7 @@ class _Reader:
         command.ended = sign
         if self._is_pattern(command, sign):
             return SimpleCommand()
-        if sign == "(" and command.words and not self._opens(command):
+        if sign == "(" and not self._opens(command):
             self._script.problems.append("a bracket within words")
             command.words.append(Word("$(", known=False))
         taken = self._end(command)
@@ -145,8 +150,10 @@ class _Reader:
 
     def _opens(self, command: SimpleCommand) -> bool:
         """Whether a bracket after the words of a command opens the values of an array or defines a function."""
-        return command.words[-1].text.endswith("=") or (
-            len(command.words) == 1 and self._text[self._at : self._at + 20].lstrip(_BLANK).startswith(")")
+        return (
+            not command.words
+            or command.words[-1].text.endswith("=")
+            or (len(command.words) == 1 and self._text[self._at : self._at + 20].lstrip(_BLANK).startswith(")"))
         )
 
     def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
@@ -168,7 +175,7 @@ class _Reader:
         target = self._word()
         if sign in ("<<", "<<-"):
             end, quoted = document_end(self._text[begin : self._at])
-            self._documents.append(Document(command, end, quoted, sign == "<<-"))
+            self._documents.append(HereDocument(command, end, quoted, sign == "<<-"))
         elif sign == "<<<":
             give(command, target.text)
             command.altered |= not target.known
@@ -193,7 +200,7 @@ class _Reader:
                 document.command.altered |= any(mark in body for mark in ("$", "`", "\\\\"))
                 self._inside(body).read_substitutions(_DOCUMENT_SUBSTITUTIONS)
 
-    def _line(self, document: Document) -> str:
+    def _line(self, document: HereDocument) -> str:
         """The next line of a here-document; backslashes join lines if its end is not quoted."""
         parts = []
         while True:
@@ -355,9 +362,3 @@ def _braced(before: str, mark: str, parts: Sequence[str]) -> str:
     if before == "{" and (mark == "," or (mark == "." and parts[-1] == ".")):
         return "{,"
     return "{,}" if before == "{," and mark == "}" else before
-
-
-def _is_head_of_for(command: SimpleCommand) -> bool:
-    """Whether the words are `for x` or `for ((…))`, which end before `do` or `{` also without a `;`."""
-    words = [word.text for word in command.words]
-    return words[:1] == ["for"] and (len(words) == 2 or words[1:2] == ["(("])
