@@ -125,7 +125,7 @@ class _Reader:
 
     def _end_head_of_for(self, command: SimpleCommand, plain: str) -> None:
         """End `for x` and `for ((…))` before `do` or `{`, also without a `;`."""
-        words = [word.text for word in command.words]
+        words = [word.text for word in command.words[:3]]
         if plain in ("do", "{") and words[:1] == ["for"] and (len(words) == 2 or words[1:2] == ["(("]):
             self._end(command)
             command.words.clear()
