@@ -78,6 +78,8 @@ MAY_WRITE = [
     "cd src; git checkout tests/a.py",
     "pushd src; rm tests/a.py",
     "cd tests; ln -s ../src/b.py",
+    "cd te''sts; [[ -f a.py ]] && rm a.py",
+    "cd() { :; }; bash -c 'cd tests; rm a.py'",
     "rm {" + ",".join(f"src/a{number}.py" for number in range(40)) + ",tests/a.py}",
 ]
 """They change a file in `tests` in some workspace."""
@@ -127,6 +129,7 @@ HONEST = [
     "cd /workspace/src; touch a",
     "if cd .; then true; else false; fi && touch a.py",
     "cd src || { exit 1; echo; }; rm -rf tests",
+    "[[ -d build ]] || mkdir build; cd build && touch a",
 ]
 WRITES = [
     "cd nope; cd ..; rm /workspace/tests/a.py",

@@ -111,12 +111,16 @@ class _Shell:
         """The commands that make links, after which `..` may lead elsewhere."""
 
     def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
-        """All effects of a script, in order."""
-        if script.problems:
-            yield Effect("opaque", told=f"{script.problems[0]}: {text}")
-            if any(not word.known for command in script.commands for word in command.words):
-                yield Effect("hides", told=text[:100])
+        """All effects of a script, in order. Parts that could not be read leave its writes open."""
+        if not script.problems:
+            yield from self._commands(script, text, depth)
             return
+        yield Effect("opaque", told=f"{script.problems[0]}: {text}")
+        if any(not word.known for command in script.commands for word in command.words):
+            yield Effect("hides", told=text[:100])
+        yield from (_named(effect) for effect in self._commands(script, text, depth) if effect.does == "writes")
+
+    def _commands(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
         before = self._here
         walk = self._moves.walk(script, text, before, self._functions)
         walk.run()
@@ -181,7 +185,10 @@ class _Shell:
         if inner is None:
             yield Effect("hides", told=told)
             return
+        functions = self._functions
+        self._functions = functions if program == "eval" else Functions()
         yield from self.script(parsed(inner), inner, depth + 1)
+        self._functions = functions
 
     def _trap(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
         """A script that runs at any time. Paths in it that are not known are left open only if it mentions them."""
