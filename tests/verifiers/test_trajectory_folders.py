@@ -80,6 +80,8 @@ MAY_WRITE = [
     "cd tests; ln -s ../src/b.py",
     "cd te''sts; [[ -f a.py ]] && rm a.py",
     "cd() { :; }; bash -c 'cd tests; rm a.py'",
+    "d=src; export d=tests; rm $d/a.py",
+    "d=src; read d <<< tests; rm $d/a.py",
     "rm {" + ",".join(f"src/a{number}.py" for number in range(40)) + ",tests/a.py}",
 ]
 """They change a file in `tests` in some workspace."""

@@ -19,6 +19,8 @@ _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
 RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
+_SETTERS = frozenset("export declare typeset readonly local read unset printf mapfile readarray getopts let".split())
+"""Programs that may change the variables that they name."""
 _SUBSTITUTIONS = re.compile(r"\$(?!')|`")
 _DOCUMENT_SUBSTITUTIONS = re.compile(r"\\.|\$(?!')|`", re.DOTALL)
 
@@ -218,6 +220,7 @@ class _Reader:
         """Add a command, and return whether there is one; assignments without a command set variables."""
         if command.words and all(assignment(word) for word in command.words):
             self._assign(command.words)
+        self._forget(command.words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
                 self._variables.pop(word.text, None)
@@ -238,6 +241,12 @@ class _Reader:
                 self._variables[name] = value
             else:
                 self._variables.pop(name, None)
+
+    def _forget(self, words: Sequence[Word]) -> None:
+        """Drop the variables that a program may change."""
+        if words and words[0].text in _SETTERS:
+            for word in words[1:]:
+                self._variables.pop(word.text.partition("=")[0], None)
 
     def _word(self) -> Word:
         parts: list[str] = []
