@@ -181,6 +181,23 @@ def test_many_folders_are_an_unknown_folder(count):
     assert score(NEVER, bash(f"{branches} true; rm /workspace/src/a.py")).value == 1.0
 
 
+def test_a_deep_folder_is_unknown_and_its_folders_are_not_compared_one_by_one():
+    deep = "a/" * 4_000
+    assert score(NEVER, bash(f"cd {deep}; mv {'*' * 60}x y")).status == "abstained"
+    assert score(NEVER, bash(f"cd {deep} && rm b.py")).status == "abstained"
+
+
+@pytest.mark.parametrize("setter", ["IFS= read -r D", "command read D", "builtin printf -v D tests", "export D=tests"])
+def test_a_variable_is_unknown_after_a_program_that_sets_it(setter):
+    assert score(NEVER, bash(f"D=src; {setter} <<< tests; rm $D/a.py")).status == "abstained"
+
+
+@pytest.mark.parametrize("setter", ["export D", "readonly D"])
+def test_a_variable_that_is_only_exported_keeps_its_value(setter):
+    assert score(NEVER, bash(f"D=src; {setter}; rm $D/a.py")).value == 1.0
+    assert score(NEVER, bash(f"D=tests; {setter}; rm $D/a.py")).value == 0.0
+
+
 @pytest.mark.parametrize("unit", [
     "( ", "{ ", "if ", "for i in a; do ", "while cd a; do ", "cd a; ", "cd a || ", "(cd a); ", "mv a b; ",
     "f() { ", "f() { cd a; }; f; ",

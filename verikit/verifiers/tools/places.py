@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from verikit.verifiers.tools.commands import Word
 
 MAX_FOLDERS = 8
+MAX_PARTS = 64
+"""Names in a folder's path at most. Deeper folders are unknown, since each name costs time."""
 _UNNAMED = re.compile(r"[-+]|~$|~[-+0-9]|~.*\.\.", re.DOTALL)
 """Arguments of `cd` that do not show the folder."""
 _SEARCHED = re.compile(r"(?!/|\.\.?(/|$)).", re.DOTALL)
@@ -80,7 +82,8 @@ def _below(path: str | None, target: str, root: str) -> str | None:
         return "/" + target  # a folder outside
     if path is None and not target.startswith("/"):
         return None
-    return placed(target, path or "", root)
+    found = placed(target, path or "", root)
+    return found if found.count("/") < MAX_PARTS else None
 
 
 def surely_there(folders: Folders, root: str) -> bool:

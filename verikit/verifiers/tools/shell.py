@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verikit.verifiers.tools.commands import HereDocument, Script, SimpleCommand, Word, assignment, give
+from verikit.verifiers.tools.commands import (
+    HereDocument,
+    Script,
+    SimpleCommand,
+    Word,
+    assignment,
+    give,
+    without_assignments,
+)
 from verikit.verifiers.tools.quotes import ansi, backquoted, bracketed, document_end
 
 MAX_CHARS = 200_000
@@ -220,7 +228,7 @@ class _Reader:
         """Add a command, and return whether there is one; assignments without a command set variables."""
         if command.words and all(assignment(word) for word in command.words):
             self._assign(command.words)
-        self._forget(command.words)
+        self._forget(without_assignments(command).words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
                 self._variables.pop(word.text, None)
@@ -243,10 +251,15 @@ class _Reader:
                 self._variables.pop(name, None)
 
     def _forget(self, words: Sequence[Word]) -> None:
-        """Drop the variables that a program may change."""
+        """Drop the variables that a program may change. `export NAME` keeps the value."""
+        while words and words[0].text in ("command", "builtin"):
+            words = words[1:]
         if words and words[0].text in _SETTERS:
+            keeps = words[0].text in ("export", "readonly")
             for word in words[1:]:
-                self._variables.pop(word.text.partition("=")[0], None)
+                name, given, _ = word.text.partition("=")
+                if given or not keeps:
+                    self._variables.pop(name, None)
 
     def _word(self) -> Word:
         parts: list[str] = []
