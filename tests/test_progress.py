@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.guided.tree import Tree
 from verikit.cli import main
+from verikit.cli.options import spent
 from verikit.cli.sample import describe as describe_samples
 from verikit.errors import ConfigError
 from verikit.guided import guided_search, load_strategy
@@ -144,6 +145,16 @@ def test_a_judges_price_is_that_of_the_one_model_its_spec_names(tmp_path):
     for spec in ("jury(judge('openai:u#small'), judge('openai:u#large'))", "answer", "judge('openai:u#smaller')"):
         with pytest.raises(ConfigError, match="cost can't be determined"):
             prices_in(table, spec)
+
+
+def test_prompt_tokens_of_the_servers_cache_have_a_price_of_their_own(tmp_path):
+    table, usage = tmp_path / "prices.toml", {"prompt_tokens": 1e6, "prompt_cached": 750_000, "completion_tokens": 0}
+    for cached, cost in (("", "10"), ("cached = 1\n", "3.25"), ("cached = 0\n", "2.5")):
+        table.write_text(f"[m]\nprompt = 10\ncompletion = 20\n{cached}")
+        assert spent(usage, str(table), "judge('openai:u#m')").endswith(f", {cost} spent")
+    table.write_text("[m]\nprompt = 10\ncompletion = 20\ncached = -1\n")
+    with pytest.raises(ConfigError, match="cached must be a number >= 0"):
+        prices_in(table, "judge('openai:u#m')")
 
 
 ENGINE = """

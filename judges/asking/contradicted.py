@@ -31,9 +31,14 @@ _BETTER = re.compile(
 )
 _NUMBERED = re.compile(r"^\W{0,5}(?:criterion )?(\d{1,4})\W", re.I)
 _NOT_MET = re.compile(
-    r"\b(?:(?:is|was) (?:clearly |therefore )?not met|is unmet|(?:does not|doesn['’]t|fails to) meet)\b", re.I
+    r"\b(?:(?:is|are|was) (?:clearly |therefore )?not met|is unmet|(?:does not|doesn['’]t|fails to) meet)\b", re.I
 )
-_MET = re.compile(r"\b(?:is|was) (?:clearly |fully |therefore )?met\b", re.I)
+_MET = re.compile(r"\b(?:is|are|was) (?:clearly |fully |therefore )?met\b", re.I)
+_OF_CRITERION = re.compile(
+    r"\b(?:criterion|criteria|rubric item) (?:is|are|was) (?:clearly |fully |therefore )?(?:not )?met\b"
+    r"|\b(?:does not|doesn['’]t|fails to) meet (?:the|this) (?:criterion|criteria|rubric item)\b",
+    re.I,
+)
 
 
 def counted_if_contradicted(verdict: JudgeVerdict) -> JudgeVerdict:
@@ -67,16 +72,29 @@ def _side(sentence: str) -> bool:
 def opposite_criteria(reply: str, verdicts: list[JudgeVerdict]) -> int:
     """How many criteria of a rubric are met in the words of a line and not in its verdict, or the other way round.
 
+    A line is about the criterion whose number it starts with. Sentences about a request's only criterion may name it
+    instead ("the criterion is not met").
+
     Args:
-        reply: The judge's text.
+        reply: The judge's text. Of a JSON reply the strings.
         verdicts: The verdict on each criterion, in the order of their numbers in the request.
     """
     stated: dict[int, set[bool]] = {}
     for line in reply[-_REASONS:].splitlines():
         if (number := _NUMBERED.match(line)) and not _OPEN.search(line):
             stated.setdefault(int(number[1]), set()).update(_stated(line))
+    if len(verdicts) == 1:
+        stated.setdefault(1, set()).update(_of_only(reply[-_REASONS:]))
     known = [(stated.get(number), verdict.value) for number, verdict in enumerate(verdicts, 1)]
     return sum(value in (0.0, 1.0) and said == {not value} for said, value in known)
+
+
+def _of_only(reply: str) -> set[bool]:
+    """What sentences state about a request's only criterion. Empty if none of them is clear."""
+    found = [(sentence, said[0]) for sentence in _SENTENCE.split(reply) if (said := _OF_CRITERION.search(sentence))]
+    if all(_OPEN.search(sentence) for sentence, _ in found):
+        return set()
+    return {value for _, said in found for value in _stated(said)}
 
 
 def _stated(line: str) -> list[bool]:

@@ -174,6 +174,14 @@ class ReplyFormat:
         fits = number if self.scale else written in self.labels
         return [written] if fits else []
 
+    def reasons(self, reply: str) -> str:
+        """The text that may state reasons: all of a reply, or the other strings of a JSON reply."""
+        if not self.member:
+            return reply
+        value = document(reply, bare=True).value
+        fields = value.items() if isinstance(value, Mapping) else ()
+        return "\n".join(said for name, said in fields if name != self.member and isinstance(said, str))
+
     def parse(self, output: Output, *, held: bool = False) -> JudgeVerdict:
         """Read a reply.
 

@@ -120,7 +120,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
         read = [unless_cut(form.parse(output), said, asked.max_tokens) for form in formats(question, reply)]
         found = [replace(unless_false(verdict, said, asked), reply=said.text) for verdict in read]
     usage = counted(generation)
-    if error is None and (wrong := opposite_criteria(split(generation.outputs[0].text).reply, found)):
-        usage[CONTRADICTED] = float(wrong)
+    if error is None:
+        reasons = reply.reasons(split(generation.outputs[0].text).reply)
+        usage |= {CONTRADICTED: float(wrong)} if (wrong := opposite_criteria(reasons, found)) else {}
     found[0] = replace(found[0], usage=usage)
     return found

@@ -52,6 +52,11 @@ class Rubric(Judge):
     """The row's key with the rubric (`reward_model.rubrics`). "": the usual names are tried."""
     per_call: int = 8
     """Criteria per request. 1 judges each separately, as prompts with JSON replies always do."""
+    calls: int = 0
+    """Requests per answer, a budget instead of `per_call`: the criteria are split evenly among them. 0: no budget.
+
+    With `asks` each asking has so many. Criteria with more than `max_chars` characters need more.
+    """
     on_missing: OnMissing = "unscored"
     """Value if criteria have no verdict: `low` and `high` give the lowest or highest possible value."""
     clip: bool = True
@@ -75,6 +80,10 @@ class Rubric(Judge):
         check_asks(self.asks)
         if isinstance(self.per_call, bool) or not isinstance(self.per_call, int) or self.per_call < 1:
             raise ConfigError(f"per_call must be an integer >= 1, got {self.per_call!r}")
+        if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 0:
+            raise ConfigError(f"calls must be an integer >= 0, got {self.calls!r}")
+        if self.calls and self.file.reply.member:
+            raise ConfigError(f"calls needs a prompt without JSON replies, {self.prompt!r} judges each criterion alone")
         _check_reply_format(self.file.reply)
         if self.rubric != "" and self.key:
             raise ConfigError("either a rubric for all rows, or the key of each row's own")
@@ -175,8 +184,9 @@ class Rubric(Judge):
                     yield turned, Question(repeated(request, number, self.asks), criteria)
 
     def _batches(self, items: Sequence[Criterion]) -> Iterator[list[int]]:
-        """Split the rubric: at most `per_call` criteria per request, and no more characters than the judge may see."""
-        most = 1 if self.file.reply.member else self.per_call
+        """Split the rubric by `calls` or `per_call`, with no more characters per request than the judge may see."""
+        most = math.ceil(len(items) / self.calls) if self.calls else self.per_call
+        most = 1 if self.file.reply.member else most
         batch: list[int] = []
         size = 0
         for number, item in enumerate(items):

@@ -1,11 +1,14 @@
 """Verdicts whose reasons contradict them are counted, and nothing else is."""
 
+import json
+
 import pytest
 
 from tests.judges.scripted import Scripted
 from tests.judges.test_rubric import ROWS, fence, rubric, scored
 from verikit.judges import Pair, Pairwise
-from verikit.judges.asking.contradicted import prefers_other
+from verikit.judges.asking.contradicted import opposite_criteria, prefers_other
+from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.match.summary import summarize
 
 
@@ -91,6 +94,37 @@ def test_a_rubrics_criteria_are_counted_by_their_numbers(reasons, count):
     assert "contradicted" in judge.tallied
 
 
-@pytest.mark.parametrize("text", ["answer B is " * 100_000, "1. is not met " * 50_000, "so " * 300_000, "1" * 400_000])
+@pytest.mark.parametrize(
+    ("reason", "count"),
+    [
+        ("Iron is absent.\nSo the criterion is not met.", 1),
+        ("The response does not meet this rubric item.", 1),
+        ("All that the criteria want is there, so the criteria are met.", 0),
+        ("The criterion is met.", 0),
+        ("The first criterion is not met. But in all, the criterion is met.", 0),
+        ("It fails to meet the standard of brevity, so the fault is there.", 0),
+        ("If iron is absent, the criterion is not met.", 0),
+        ("He wrote that the criterion is not met.\nThe criterion is met.", 0),
+        ("It is not met in the first line.", 0),
+        ("", 0),
+    ],
+)
+@pytest.mark.parametrize("prompt", ["rubric", "rubric-healthbench"])
+def test_the_only_criterion_of_a_request_is_counted_by_its_name(prompt, reason, count):
+    def rule(request):
+        if prompt == "rubric":
+            return f"{reason}\n<{fence(request)} 1: met>"
+        return json.dumps({"explanation": reason, "criteria_met": True})
+
+    score = scored(rubric(rule, prompt=prompt), "iron", ROWS[:1])
+    assert score.value == 1.0
+    assert score.usage.get("contradicted", 0) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["answer B is " * 100_000, "1. is not met " * 50_000, "the criterion is " * 50_000, "so " * 300_000, "1" * 400_000],
+)
 def test_reading_is_linear(linear, text):
     linear(lambda some: prefers_other(some, 1.0), text)
+    linear(lambda some: opposite_criteria(some, [JudgeVerdict(1.0)]), text)

@@ -426,6 +426,7 @@ def test_the_examples_recording_is_that_of_the_prompt_and_answers_as_they_are(tm
     "options",
     [
         "per_call=0",
+        "calls=-1",
         "asks=True",
         "on_missing='zero'",
         "rubric='/nowhere.json'",

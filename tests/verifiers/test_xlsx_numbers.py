@@ -8,7 +8,7 @@ import verikit
 from tests.artifacts.books import cells, left, sales
 from verikit.errors import UsageError
 from verikit.verifiers.xlsx.engines import Found
-from verikit.verifiers.xlsx.verdicts import matches
+from verikit.verifiers.xlsx.verdicts import at_moment, matches
 
 pytest.importorskip("openpyxl")
 
@@ -31,10 +31,19 @@ pytest.importorskip("openpyxl")
         (float("inf"), 1e308, {"decimals": 2}, False),
         (float("nan"), 1.0, {"decimals": 2}, False),
         (1e308, 1, {}, False),
+        (1, float("inf"), {}, False),
+        (420, 422, {"tolerance": 0.01, "decimals": 0}, True),
     ],
 )
 def test_numbers_that_differ_by_rounding_are_equal_and_no_others(found, expected, options, equal):
     assert matches(Found(float(found)), expected, **{"tolerance": 1e-9, **options}) is equal
+
+
+@pytest.mark.parametrize(("seconds", "right"), [(0.03, True), (0.4, True), (1, False), (38, False)])
+def test_times_are_compared_by_the_second(seconds, right):
+    moment = 45322 + 10 / 24
+    assert at_moment(Found(moment + seconds / 86_400), moment) is right
+    assert not at_moment(Found(error="#N/A"), moment)
 
 
 def test_exact_cells_have_no_decimals_and_their_strings_are_no_dates():

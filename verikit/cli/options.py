@@ -139,7 +139,8 @@ def spent(usage: Mapping[str, float], prices: str | None, spec: str) -> str:
     if not told or not prices:
         return told
     try:
-        cost = prices_in(prices, spec).cost(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0))
+        sent, got, cached = (usage.get(key, 0.0) for key in ("prompt_tokens", "completion_tokens", "prompt_cached"))
+        cost = prices_in(prices, spec).cost(sent, got, prompt_cached=cached)
     except ConfigError as error:
         return f"{told}; {printable(with_hint(str(error), error.hint))}"
     return f"{told}, {cost:.4g} spent"

@@ -3,6 +3,7 @@
 [my-model]
 prompt = 0.5
 completion = 1.5
+cached = 0.05      # of prompt tokens from the server's prefix cache (default: as `prompt`)
 batch = 0.5        # fraction of these prices that the provider's batch interface charges (default: a half)
 
 A model is identified by the engine's whole spec, by the part after its `#`, or by the part after its first colon.
@@ -21,7 +22,7 @@ from typing import Any
 
 from verikit.errors import ConfigError, nearest
 
-KEYS = ("prompt", "completion", "batch")
+KEYS = ("prompt", "completion", "cached", "batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,18 @@ class ModelPrices:
 
     prompt: float
     completion: float
+    cached: float | None = None
+    """The price of prompt tokens from the server's prefix cache. None: as other prompt tokens."""
     batch: float = 0.5
     """The fraction of these prices that a batch interface charges."""
 
-    def cost(self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False) -> float:
-        """Return the cost of this many tokens."""
-        whole = (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+    def cost(
+        self, prompt_tokens: float, completion_tokens: float, *, prompt_cached: float = 0.0, batch: bool = False
+    ) -> float:
+        """Return the cost of this many tokens. `prompt_cached` of the prompt tokens are from the server's cache."""
+        cached = self.prompt if self.cached is None else self.cached
+        sent = (prompt_tokens - prompt_cached) * self.prompt + prompt_cached * cached
+        whole = (sent + completion_tokens * self.completion) / 1e6
         return whole * self.batch if batch else whole
 
 
@@ -99,7 +106,7 @@ def _table(path: Path) -> Mapping[str, Any]:
 def _prices(entry: Any, path: str | Path, name: str) -> ModelPrices:
     if not isinstance(entry, Mapping) or not {"prompt", "completion"} <= entry.keys() <= {*KEYS}:
         got = f"the keys {', '.join(entry)}" if isinstance(entry, Mapping) else f"{entry!r:.80}"
-        hint = f"[{name}] needs prompt and completion, each a price per million tokens. It may have batch"
+        hint = f"[{name}] needs prompt and completion, each a price per million tokens. It may have cached and batch"
         raise ConfigError(f"{path}: {name} must have prompt and completion, got {got}", hint=hint)
     for key, value in entry.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:

@@ -10,7 +10,7 @@ from verikit.env.audit.dockerfile import arguments, expanded, instructions
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.scripts import placed
 from verikit.env.audit.task import AuditedTask, table
-from verikit.verifiers.tools.shell import SimpleCommand, without_assignments
+from verikit.verifiers.tools.commands import SimpleCommand, without_assignments
 from verikit.workspaces.names import shown
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from verikit.verifiers.tools.shell import SimpleCommand, Word, parsed, without_assignments
+from verikit.verifiers.tools.commands import SimpleCommand, Word, without_assignments
+from verikit.verifiers.tools.shell import parsed
 
 REWARDS = "/logs/verifier"
 """The folder that Harbor reads the reward from."""

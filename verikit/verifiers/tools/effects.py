@@ -10,9 +10,21 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Literal
 
+from verikit.verifiers.tools.commands import Script, SimpleCommand, Word, without_assignments
+from verikit.verifiers.tools.folders import Functions
+from verikit.verifiers.tools.moves import MAX_NESTED, Moves
+from verikit.verifiers.tools.nested import (
+    INTERPRETERS,
+    SHELLS,
+    has_code,
+    hides_input,
+    script_file,
+    script_text,
+    writes_nothing,
+)
+from verikit.verifiers.tools.places import UNKNOWN, CurrentFolder, Folders, entered, placed
 from verikit.verifiers.tools.programs import (
     actions_of_find,
     awk_acts,
@@ -21,6 +33,9 @@ from verikit.verifiers.tools.programs import (
     found_by,
     git_words,
     in_place,
+    linked_paths,
+    links,
+    makes_links,
     module_run,
     program_name,
     sed_acts,
@@ -31,14 +46,11 @@ from verikit.verifiers.tools.programs import (
     written,
     xargs_words,
 )
-from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
+from verikit.verifiers.tools.shell import parsed
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
 """`names`: an unknown program has the path as an argument. `hides`: the text doesn't show the effect.
 `opaque`: code in another language decides the effect on the paths that it mentions."""
-MAX_NESTED = 8
-SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
-INTERPRETERS = frozenset("python perl ruby node php lua Rscript pypy deno bun".split())
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk mawk nawk sed
@@ -46,27 +58,17 @@ _READS = frozenset(
 )
 _COPIES = frozenset("cp mv install ln rsync scp".split())
 _WRITES = frozenset("rm rmdir unlink touch mkdir chmod chown chgrp truncate shred tee mkfifo setfacl patch".split())
-_EARLIER_FOLDER, _UNNAMED_FOLDER = re.compile(r"~[-+0-9]"), re.compile(r"[-+]|~$|~[-+0-9]")
-"""Folders that the shell was in or keeps on its stack, and all arguments of `cd` that do not show the folder."""
+_EARLIER_FOLDER = re.compile(r"~[-+0-9]|~.*\.\.", re.DOTALL)
+"""Folders that the shell was in or keeps on its stack, and those around the user's."""
 _HARMLESS = frozenset(
     """echo printf true false : pwd cd ls exit set export unset which type test [ sleep date whoami id uname hostname
     dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
     umask ulimit history jobs fg bg pushd popd tree""".split()
 )
-_PYTEST_READS = frozenset(
-    """--tb --maxfail --no-header --no-summary --lf --ff --durations --durations-min --disable-warnings --collect-only
-    --verbose --quiet --exitfirst --color --timeout --timeout-method --capture --show-capture --showlocals --ignore
-    --ignore-glob --deselect --no-cov --co --last-failed --failed-first --sw --stepwise --nf --verbosity
-    --strict-markers --full-trace --runxfail --disable-pytest-warnings --reruns --numprocesses --dist""".split()
-)
-"""Long options of pytest that write nothing."""
-_PYTEST_SHORT = re.compile(r"-[qvxsl]*[kmnWr]|-[qvxsl]+$")
 _GIT_WRITES = frozenset(
     """checkout restore reset apply am stash
     revert clean merge pull rm mv rebase cherry-pick checkout-index read-tree""".split()
 )
-_JOINED_CODE = re.compile(r"-[bBdEiIOPqsSuvx]*c")
-"""Letters of Python that take no value, then its `-c`."""
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk mawk nawk sed jq tr".split())
 """Programs whose first word is not a path."""
 
@@ -82,25 +84,14 @@ class Effect:
     pattern: bool = False
     below: bool = True
     """Whether the effect on a folder applies to everything in it."""
+    doubted: bool = False
+    """Whether it has this path only if an earlier `cd` failed."""
+    elsewhere: Sequence[Effect] = ()
+    """The same effect on other paths, from the other folders that the command may run in."""
     told: str = ""
     """The command; for an opaque effect, the whole text."""
     words: Sequence[Word] = ()
     """The program that runs, with its arguments."""
-
-
-def normal(path: str) -> str:
-    """A path without `.`, `..` and repeated slashes. POSIX keeps two at the start, and Linux treats them as one."""
-    found = posixpath.normpath(path)
-    return found[1:] if found.startswith("//") else found
-
-
-def placed(path: str, cwd: str, root: str) -> str:
-    """A path relative to the workspace's root; absolute if it is outside."""
-    whole = normal(posixpath.join(root, cwd, path))
-    base = normal(root)
-    if whole == base:
-        return "."
-    return whole[len(base) :].lstrip("/") if whole.startswith(base.rstrip("/") + "/") else whole
 
 
 def shell_effects(text: str, root: str) -> Iterator[Effect]:
@@ -113,17 +104,32 @@ class _Shell:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._cwd: str | None = ""
+        self._here: Folders = frozenset({CurrentFolder(".")})
+        self._moves = Moves(root)
+        self._functions = Functions()
+        self._links = 0
+        """The commands that make links, after which `..` may lead elsewhere."""
 
     def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
-        """All effects of a script, in order."""
-        if script.problems:
-            yield Effect("opaque", told=f"{script.problems[0]}: {text}")
-            if any(not word.known for command in script.commands for word in command.words):
-                yield Effect("hides", told=text[:100])
+        """All effects of a script, in order. Parts that could not be read leave its writes open."""
+        if not script.problems:
+            yield from self._commands(script, text, depth)
             return
-        for command in script.commands:
+        yield Effect("opaque", told=f"{script.problems[0]}: {text}")
+        if any(not word.known for command in script.commands for word in command.words):
+            yield Effect("hides", told=text[:100])
+        yield from (_named(effect) for effect in self._commands(script, text, depth) if effect.does == "writes")
+
+    def _commands(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
+        before = self._here
+        walk = self._moves.walk(script, text, before, self._functions)
+        walk.run()
+        self._links += sum(map(makes_links, script.commands))
+        for command, folders in zip(script.commands, walk.folders, strict=True):
+            trapped = command.words[:1] and command.words[0].text == "trap"
+            self._here = walk.everywhere() if trapped else folders
             yield from self._command(without_assignments(command), depth)
+        self._here = before
 
     def _command(self, command: SimpleCommand, depth: int) -> Iterator[Effect]:
         told = " ".join(word.text for word in command.words)[:100]
@@ -135,9 +141,9 @@ class _Shell:
         if not words:
             return
         if changes_folder(options):
-            here, self._cwd = self._cwd, None
+            here, self._here = self._here, UNKNOWN
             yield from self._command(replace(command, words=words, redirects=[]), depth + 1)
-            self._cwd = here
+            self._here = here
             return
         program = program_name(words[0])
         # `watch 'git push'` has a script for a program, and `flock f -c …` an option
@@ -162,8 +168,8 @@ class _Shell:
             yield from self._find(arguments, told, depth)
         elif program in SHELLS or program in ("eval", "parallel", "ssh", "docker", "su", "script"):
             yield from self._nested(program, arguments, command, told, depth)
-        elif program in ("cd", "pushd", "popd"):
-            self._enter(arguments)
+        elif program == "trap":
+            yield from self._trap(arguments, told, depth)
         else:
             yield from self._program(program, arguments, command, told)
 
@@ -171,26 +177,26 @@ class _Shell:
         self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
     ) -> Iterator[Effect]:
         """A program that runs a script: the script is read if the text contains it."""
-        file = _script_file(arguments) if program in SHELLS else None
+        file = script_file(arguments) if program in SHELLS else None
         if file is not None:
             yield self._effect("reads", file, told)
             return
-        inner = _script_text(program, arguments, command.given)
+        inner = script_text(program, arguments, None if command.altered else command.given)
         if inner is None:
             yield Effect("hides", told=told)
             return
-        here = self._cwd
+        functions = self._functions
+        self._functions = functions if program == "eval" else Functions()
         yield from self.script(parsed(inner), inner, depth + 1)
-        if program != "eval":
-            self._cwd = here
+        self._functions = functions
 
-    def _enter(self, arguments: Sequence[Word]) -> None:
-        target = arguments[0] if len(arguments) == 1 else Word("", known=False)
-        plain = target.known and not target.pattern and not _UNNAMED_FOLDER.match(target.text)
-        if not plain or self._cwd is None:
-            self._cwd = None
-            return
-        self._cwd = posixpath.normpath(posixpath.join(self._cwd, target.text))
+    def _trap(self, arguments: Sequence[Word], told: str, depth: int) -> Iterator[Effect]:
+        """A script that runs at any time. Paths in it that are not known are left open only if it mentions them."""
+        yield Effect("opaque", told="\n".join(word.text for word in arguments))
+        if arguments and arguments[0].known and depth < MAX_NESTED:
+            text = arguments[0].text
+            found = self.script(parsed(text), text, depth + 1)
+            yield from (_named(effect) for effect in found if effect.does == "writes" and effect.known)
 
     def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """The effects of a known program on the paths among its arguments."""
@@ -206,7 +212,7 @@ class _Shell:
         edits = in_place(program, flags)
         if program in special:
             yield from special[program]()
-        elif program in ("alias", "trap"):
+        elif program == "alias":
             yield Effect("opaque", told="\n".join(word.text for word in arguments))
         elif program in _WRITES or edits:
             yield from self._writer(program, paths, told)
@@ -228,11 +234,15 @@ class _Shell:
             yield Effect("opaque", told=text)
 
     def _copy(self, program: str, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
-        """A copy, which reads its sources, or a move, which takes them away."""
+        """A copy, which reads its sources, a move, which takes them away, or a link to them."""
         does: Does = "writes" if program == "mv" else "reads"
         paths = target_last(program, arguments)
         yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
-        yield from self._into(paths, told)
+        if links(program, arguments):
+            self._links -= 1  # the link is not there yet
+            yield from (self._effect("names", word, told) for word in linked_paths(paths))
+            self._links += 1
+        yield from self._into(paths, told, alone=links(program, arguments))
 
     def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         for word in arguments:
@@ -251,13 +261,13 @@ class _Shell:
             elif not words or words[-1].text not in (";", "+"):
                 yield Effect("hides", told=told)
             else:
-                here = self._cwd
-                self._cwd = None if flag.endswith("dir") else here
+                here = self._here
+                self._here = UNKNOWN if flag.endswith("dir") else here
                 # not for each within another command: it would multiply with every level
                 paths = found if depth == 0 or len(found) == 1 else [Word("$file", known=False)]
                 for path in paths:
                     yield from self._command(SimpleCommand(filled(words[:-1], "{}", path)), depth + 1)
-                self._cwd = here
+                self._here = here
 
     def _xargs(self, arguments: Sequence[Word], depth: int) -> Iterator[Effect]:
         """The program that `xargs` runs on words that the text does not show."""
@@ -271,7 +281,7 @@ class _Shell:
     def _pytest(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """Tests, which are read; an option that may write leaves the effect open."""
         flags = [word.text for word in arguments if word.text.startswith("-")]
-        does: Does = "reads" if all(map(_writes_nothing, flags)) else "names"
+        does: Does = "reads" if all(map(writes_nothing, flags)) else "names"
         for word in tests_of(arguments):
             yield self._effect(does, word, told)
 
@@ -279,16 +289,23 @@ class _Shell:
         """A program that changes all of its paths; `sed` all but its script, `patch` the files its patch names."""
         below = program not in ("mkdir", "touch", "tee")
         changed = paths[1:] if program == "sed" and len(paths) > 1 else paths
-        yield from (replace(self._effect("writes", word, told), below=below) for word in changed)
+        yield from (self._effect("writes", word, told, below=below) for word in changed)
         if program == "patch":
             yield Effect("writes", known=False, told=told)
 
-    def _into(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
-        """The target of a copy, and the names of its sources in it if it is a folder."""
+    def _into(self, paths: Sequence[Word], told: str, *, alone: bool) -> Iterator[Effect]:
+        """The target of a copy, and the names of its sources in it if it is a folder.
+
+        A link without a target is made in the current folder. A word that is not known may be several.
+        """
         if len(paths) < 2:
-            return
+            if alone:
+                paths = [*paths, Word(".")]
+            else:
+                yield from (self._effect("writes", word, told) for word in paths if not word.known)
+                return
         target = paths[-1]
-        yield replace(self._effect("writes", target, told), below=False)
+        yield self._effect("writes", target, told, below=False)
         for source in paths[:-1]:
             name = posixpath.basename(source.text.rstrip("/"))
             inside = Word(posixpath.join(target.text, name), source.known and target.known, source.pattern)
@@ -297,16 +314,16 @@ class _Shell:
     def _git(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         """`git`, by its action; with `-C`, in another folder."""
         words, given = git_words(arguments)
-        here = self._cwd
+        here = self._here
         for flag, value in given:
             if flag == "-C":
-                self._enter([value])
+                self._here = entered(self._here, [value], self._root)
             elif flag != "-c":
-                self._cwd = None
+                self._here = UNKNOWN
             elif value.text.startswith("alias.") or not value.known:
                 yield Effect("hides", told=told)
         yield from self._git_action([word for word in words if not word.text.startswith("-")], told)
-        self._cwd = here
+        self._here = here
 
     def _git_action(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         action = paths[0].text if paths else ""
@@ -321,7 +338,7 @@ class _Shell:
 
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
-        if _has_code(arguments):
+        if has_code(arguments):
             yield _unread_code(arguments, command, told)
             return
         files = [word for word in arguments if not word.text.startswith("-")]
@@ -329,69 +346,49 @@ class _Shell:
             yield from (self._effect("reads", word, told) for word in files[:1])
         yield from (self._effect("names", word, told) for word in files[1:])
 
-    def _effect(self, does: Does, word: Word, told: str) -> Effect:
-        if _EARLIER_FOLDER.match(word.text):
+    def _effect(self, does: Does, word: Word, told: str, *, below: bool = True) -> Effect:
+        """The effect on a path, from each folder that the command may run in."""
+        if _EARLIER_FOLDER.match(word.text) or (self._links > 0 and ".." in word.text):
             return Effect(does, "", known=False, told=told)
         if word.text.startswith("~"):
-            return Effect(does, word.text, known=word.known, told=told)
+            return Effect(does, word.text, known=word.known, below=below, told=told)
         absolute = word.text.startswith("/")
-        if self._cwd is None and not absolute:
-            return Effect(does, "", known=False, told=told)
+        found = dict[Effect, None]()
+        for folder in [CurrentFolder("")] if absolute else sorted(self._here, key=_order):
+            effect = Effect(does, "", known=False, doubted=folder.doubted, told=told)
+            if folder.path is not None:
+                path = self._path(word, folder.path)
+                effect = replace(effect, path=path, known=word.known, pattern=word.pattern, below=below)
+            found[effect] = None
+        first, *others = found
+        return replace(first, elsewhere=tuple(others))
+
+    def _path(self, word: Word, cwd: str) -> str:
+        """The path of a word; the part before the unknown if it is not known."""
         text = word.text if word.known else _before_the_unknown(word.text)
         if not word.known and ".." in word.text[len(text) :]:
             text = ""
-        path = ""
-        if text or word.known:
-            path = placed(text, "" if absolute else self._cwd or "", self._root)
-        return Effect(does, path, word.known, word.pattern, told=told)
+        return placed(text, cwd, self._root) if text or word.known else ""
 
 
-def _code_flag(arguments: Sequence[Word]) -> int | None:
-    """The position of a shell's `-c`, which may be one of several letters."""
-    return next((n for n, word in enumerate(arguments) if word.text.startswith("-") and "c" in word.text), None)
+def _named(effect: Effect) -> Effect:
+    """An effect that may occur."""
+    return replace(effect, does="names", elsewhere=[replace(one, does="names") for one in effect.elsewhere])
 
 
-def _script_file(arguments: Sequence[Word]) -> Word | None:
-    """The file that a shell runs."""
-    files = [word for word in arguments if not word.text.startswith("-")]
-    return files[0] if _code_flag(arguments) is None and files and files[0].known else None
-
-
-def _script_text(program: str, arguments: Sequence[Word], given: str | None) -> str | None:
-    """The script that a program runs, from its arguments or its input. None if the text doesn't contain it."""
-    if program == "eval":
-        return " ".join(word.text for word in arguments) if all(word.known for word in arguments) else None
-    if program not in SHELLS:
-        return None
-    flag = _code_flag(arguments)
-    if flag is None:
-        return given
-    script = arguments[flag + 1 : flag + 2]
-    return script[0].text if script and script[0].known else None
-
-
-def _has_code(arguments: Sequence[Word]) -> bool:
-    """Whether an interpreter gets code in its arguments or its input instead of a file."""
-    options = takewhile(lambda word: word.text.startswith("-"), arguments)
-    joined = any(_JOINED_CODE.match(word.text) for word in options)
-    return joined or not arguments or any(word.text in ("-c", "-e", "-r", "-p", "-") for word in arguments)
+def _order(folder: CurrentFolder) -> tuple[bool, str]:
+    """The order in which folders are listed: the intended ones first."""
+    return folder.doubted, folder.path or ""
 
 
 def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
     """The effect of code in another language, which is not followed."""
     in_arguments = any(word.text in ("-c", "-e") for word in arguments)
-    from_pipe = command.given is None and command.piped and not in_arguments
+    from_pipe = hides_input(command)
     filled_in = any("$file" in word.text and not word.known for word in arguments)
-    if from_pipe or filled_in:
+    if (from_pipe and not in_arguments) or filled_in:
         return Effect("hides", told=told)
     return Effect("opaque", told="\n".join([*(word.text for word in arguments), command.given or ""]))
-
-
-def _writes_nothing(flag: str) -> bool:
-    """Whether an option of pytest writes nothing."""
-    if not flag.startswith("--"):
-        return bool(_PYTEST_SHORT.match(flag))
-    return flag.partition("=")[0] in _PYTEST_READS or flag.startswith(("--cov=", "--cov-report=term"))
 
 
 def _before_the_unknown(text: str) -> str:

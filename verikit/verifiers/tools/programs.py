@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from verikit.verifiers.tools.shell import Word
+from verikit.verifiers.tools.commands import SimpleCommand, Word, without_assignments
 
 _WRAPPERS = {
     "sudo": "ugphCDRrT", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe",
@@ -345,3 +345,28 @@ def _paths_after(arguments: Sequence[Word], with_value: str) -> list[Word]:
             found.append(word)
         skip = is_option and _takes_next(word.text, with_value)
     return found
+
+
+def links(program: str, arguments: Sequence[Word]) -> bool:
+    """Whether a command makes links: `ln`, or `cp` with an option for it."""
+    return program == "ln" or (
+        program == "cp" and any(re.match(r"-[a-zA-Z]*[sl]|--(sy|l)", word.text) for word in arguments)
+    )
+
+
+def linked_paths(paths: Sequence[Word]) -> list[Word]:
+    """The paths that a link may lead to. A symbolic link starts in its own folder, and its name may be a folder."""
+    if len(paths) < 2:
+        return list(paths)
+    target, found = paths[-1], list[Word]()
+    for word in paths[:-1]:
+        known = word.known and (target.known or word.text.startswith("/"))
+        for folder in ("", posixpath.dirname(target.text), target.text):
+            found.append(replace(word, text=posixpath.join(folder, word.text), known=known))
+    return found
+
+
+def makes_links(command: SimpleCommand) -> bool:
+    """Whether a command may make a symbolic link to a folder."""
+    words, _ = unwrapped(without_assignments(command).words)
+    return bool(words) and links(program_name(words[0]), words[1:])

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from verikit.verifiers.tools.commands import (
+    HereDocument,
+    Script,
+    SimpleCommand,
+    Word,
+    assignment,
+    give,
+    without_assignments,
+)
+from verikit.verifiers.tools.quotes import ansi, backquoted, bracketed, document_end
 
 MAX_CHARS = 200_000
 MAX_DEPTH = 20
@@ -17,52 +27,10 @@ _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
 RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_SETTERS = frozenset("export declare typeset readonly local read unset printf mapfile readarray getopts let".split())
+"""Programs that may change the variables that they name."""
 _SUBSTITUTIONS = re.compile(r"\$(?!')|`")
-_JUMPS = r"\\.|`(?:\\.|[^`\\])*`|\$[({]|"
-_QUOTES = r"\$'(?:\\.|[^'\\])*'|'[^']*'|" + _JUMPS
-_MARKS = {")": _QUOTES + '[()"]', "}": _QUOTES + '["}]', '"': _JUMPS + '"', '"}': _JUMPS + '["}]'}
-"""What opens, closes or hides brackets, by the character that closes the text around; `"}`: in double quotes."""
-_FINDS = {end: re.compile(marks, re.DOTALL) for end, marks in _MARKS.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a command."""
-
-    text: str
-    known: bool = True
-    """Whether the text is the word's value."""
-    pattern: bool = False
-    """Whether it has `*`, `?` or `[` that are not quoted."""
-
-
-@dataclass(slots=True)
-class SimpleCommand:
-    """One program with its arguments."""
-
-    words: list[Word] = field(default_factory=list)
-    redirects: list[tuple[str, Word]] = field(default_factory=list)
-    """Operators such as `>` with their targets."""
-    given: str | None = None
-    """The here-document on its standard input."""
-    piped: bool = False
-    """Whether it reads another command's output."""
-    lead: list[str] = field(default_factory=list)
-    """Reserved words since the command before: `if`, `then`, `fi`, `!`, …"""
-    ended: str = ""
-    """The operator after it: `&&`, `||`, `;`, a line break, …; "" at the end of the text."""
-    inner: bool = False
-    """Whether it is part of a substitution."""
-
-
-@dataclass(slots=True)
-class Script:
-    """The content of a shell text."""
-
-    commands: list[SimpleCommand] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    """The parts that could not be read."""
+_DOCUMENT_SUBSTITUTIONS = re.compile(r"\\.|\$(?!')|`", re.DOTALL)
 
 
 def parsed(text: str) -> Script:
@@ -81,7 +49,7 @@ class _Reader:
     def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
         self._text, self._at, self._script = text, 0, script
         self._variables, self._depth = variables, depth
-        self._documents: list[tuple[SimpleCommand, str, bool]] = []
+        self._documents: list[HereDocument] = []
         self._in_pattern = False
         """Whether a pattern of `case` comes next."""
         self._case: SimpleCommand | None = None
@@ -134,11 +102,14 @@ class _Reader:
         self._inside(inner).read_substitutions()
         return inner
 
-    def read_substitutions(self) -> None:
+    def read_substitutions(self, marks: re.Pattern[str] = _SUBSTITUTIONS) -> None:
         """Read only the commands that a text substitutes, as in double quotes."""
-        while found := _SUBSTITUTIONS.search(self._text, self._at):
+        while found := marks.search(self._text, self._at):
             self._at = found.start()
-            self._expansion([])
+            if found[0].startswith("\\"):
+                self._at = found.end()
+            else:
+                self._expansion([])
 
     def _inside(self, text: str) -> _Reader:
         if self._depth >= MAX_DEPTH:
@@ -152,13 +123,22 @@ class _Reader:
         plain = self._text[begin : self._at].replace("\\\n", "")
         if plain.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
             return  # a number of a file before its redirection
+        self._end_head_of_for(command, plain)
         if not command.words and word.text in RESERVED and plain == word.text:
             command.lead.append(word.text)
+            self._script.steps.append(word.text)
             return
         if not command.words and plain in ("case", "select", "function", "[["):
             self._case = command if plain == "case" else self._case
             self._script.problems.append(f"{word.text} …")
         command.words.append(word)
+
+    def _end_head_of_for(self, command: SimpleCommand, plain: str) -> None:
+        """End `for x` and `for ((…))` before `do` or `{`, also without a `;`."""
+        words = [word.text for word in command.words[:3]]
+        if plain in ("do", "{") and words[:1] == ["for"] and (len(words) == 2 or words[1:2] == ["(("]):
+            self._end(command)
+            command.words.clear()
 
     def _operator(self, command: SimpleCommand) -> SimpleCommand:
         sign = next((one for one in _LONG if self._text.startswith(one, self._at)), self._text[self._at])
@@ -169,10 +149,22 @@ class _Reader:
         command.ended = sign
         if self._is_pattern(command, sign):
             return SimpleCommand()
+        if sign == "(" and not self._opens(command):
+            self._script.problems.append("a bracket within words")
+            command.words.append(Word("$(", known=False))
         taken = self._end(command)
+        self._script.steps.append(sign)
         if sign == "\n":
             self._here_documents()
         return SimpleCommand(piped=sign in ("|", "|&"), lead=[] if taken else command.lead)
+
+    def _opens(self, command: SimpleCommand) -> bool:
+        """Whether a bracket after the words of a command opens the values of an array or defines a function."""
+        return (
+            not command.words
+            or command.words[-1].text.endswith("=")
+            or (len(command.words) == 1 and self._text[self._at : self._at + 20].lstrip(_BLANK).startswith(")"))
+        )
 
     def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
         """Whether the words are patterns of `case`, which are not commands. Keeps track of where patterns are."""
@@ -189,43 +181,63 @@ class _Reader:
     def _redirect(self, command: SimpleCommand, sign: str) -> None:
         while self._text[self._at : self._at + 1] in (" ", "\t"):
             self._at += 1
+        begin = self._at
         target = self._word()
         if sign in ("<<", "<<-"):
-            self._documents.append((command, target.text, sign == "<<-"))
+            end, quoted = document_end(self._text[begin : self._at])
+            self._documents.append(HereDocument(command, end, quoted, sign == "<<-"))
         elif sign == "<<<":
-            command.given = target.text if target.known else None
-            command.piped = command.piped or not target.known
+            give(command, target.text)
+            command.altered |= not target.known
         elif not (sign in (">&", "<&") and (target.text.isdecimal() or target.text == "-")):
             command.redirects.append((sign, target))
 
     def _here_documents(self) -> None:
         """The lines up to the end of each here-document that the line before has opened."""
         waiting, self._documents = self._documents, []
-        for command, end, tabs in waiting:
+        for document in waiting:
             lines = []
             while self._at < len(self._text):
-                stop = self._text.find("\n", self._at)
-                stop = len(self._text) if stop < 0 else stop
-                line = self._text[self._at : stop]
-                self._at = min(stop + 1, len(self._text))
-                if (line.lstrip("\t") if tabs else line) == end:
+                line = self._line(document)
+                if line == document.end:
                     break
                 lines.append(line)
             else:
                 self._script.problems.append("a here-document without its end")
-            command.given = "\n".join(lines)
+            body = "\n".join(lines)
+            give(document.command, body)
+            if not document.quoted:
+                document.command.altered |= any(mark in body for mark in ("$", "`", "\\\\"))
+                self._inside(body).read_substitutions(_DOCUMENT_SUBSTITUTIONS)
+
+    def _line(self, document: HereDocument) -> str:
+        """The next line of a here-document; backslashes join lines if its end is not quoted."""
+        parts = []
+        while True:
+            stop = self._text.find("\n", self._at)
+            stop = len(self._text) if stop < 0 else stop
+            part = self._text[self._at : stop]
+            self._at = min(stop + 1, len(self._text))
+            joined = not document.quoted and (len(part) - len(part.rstrip("\\"))) % 2 and self._at < len(self._text)
+            parts.append(part[:-1] if joined else part)
+            if not joined:
+                line = "".join(parts)
+                return line.lstrip("\t") if document.tabs else line
 
     def _end(self, command: SimpleCommand) -> bool:
         """Add a command, and return whether there is one; assignments without a command set variables."""
-        if command.words and all(_assignment(word) for word in command.words):
+        if command.words and all(assignment(word) for word in command.words):
             self._assign(command.words)
+        self._forget(without_assignments(command).words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
                 self._variables.pop(word.text, None)
+            self._script.steps.append("for")
             return False
         if command.words or command.redirects:
             command.inner = self._depth > 0
             self._script.commands.append(command)
+            self._script.steps.append(command)
             return True
         return False
 
@@ -238,9 +250,20 @@ class _Reader:
             else:
                 self._variables.pop(name, None)
 
+    def _forget(self, words: Sequence[Word]) -> None:
+        """Drop the variables that a program may change. `export NAME` keeps the value."""
+        while words and words[0].text in ("command", "builtin"):
+            words = words[1:]
+        if words and words[0].text in _SETTERS:
+            keeps = words[0].text in ("export", "readonly")
+            for word in words[1:]:
+                name, given, _ = word.text.partition("=")
+                if given or not keeps:
+                    self._variables.pop(name, None)
+
     def _word(self) -> Word:
         parts: list[str] = []
-        known, pattern = True, False
+        known, pattern, braces = True, False, ""
         while self._at < len(self._text):
             mark = self._text[self._at]
             if mark in _BLANK or (mark in _ENDS and not self._text.startswith(("<(", ">("), self._at)):
@@ -252,18 +275,16 @@ class _Reader:
             elif mark == "\\":
                 parts.append(self._text[self._at + 1 : self._at + 2].replace("\n", ""))
                 self._at += 2
+            elif self._text.startswith('$"', self._at):
+                self._at += 1  # a text in the user's language
             elif mark in "$`<>":
                 known &= self._expansion(parts)
             else:
                 pattern |= mark in "*?["
-                known &= not (mark == "{" and "}" in self._text[self._at : self._at + 200] and self._braced())
+                braces = _braced(braces, mark, parts)
                 parts.append(mark)
                 self._at += 1
-        return Word("".join(parts), known, pattern)
-
-    def _braced(self) -> bool:
-        inner = self._text[self._at + 1 : self._text.index("}", self._at)]
-        return ("," in inner or ".." in inner) and not any(c in inner for c in " \t\n")
+        return Word("".join(parts), known and braces != "{,}", pattern)
 
     def _quoted(self, mark: str) -> str:
         end = self._text.find(mark, self._at + 1)
@@ -298,7 +319,10 @@ class _Reader:
         """Read an expansion that starts with `$`, a backquote or `<(`; return whether its value is known."""
         text, at = self._text, self._at
         if text[at] == "`":
-            return self._substituted(self._quoted("`"), parts)
+            script, self._at, closed = backquoted(text, at + 1)
+            if not closed:
+                self._script.problems.append("a quote that is not closed")
+            return self._substituted(script, parts)
         if text.startswith(("$(", "<(", ">("), at):
             inner = self._calculated(at + 3) if text.startswith("$((", at) else None
             if inner is not None:
@@ -306,8 +330,8 @@ class _Reader:
                 return False
             return self._substituted(self._bracketed(at + 2), parts)
         if text.startswith("$'", at):
-            self._at += 1
-            parts.append(self._ansi())
+            value, self._at = ansi(text, at + 2)
+            parts.append(value)
             return True
         name = self._name(at + 1)
         if name is None:
@@ -339,62 +363,24 @@ class _Reader:
         return text[at:end]
 
     def _bracketed(self, at: int) -> str:
-        """The text up to the bracket that closes; quotes in it hide brackets."""
-        ends, here = [")"], at
-        while ends:
-            found = _FINDS[ends[-1]].search(self._text, here)
-            if found is None:
-                self._script.problems.append("a bracket that is not closed")
-                self._at = len(self._text)
-                return self._text[at:]
-            sign, here = found[0], found.end()
-            if sign == ends[-1][-1]:
-                ends.pop()
-            elif sign == "${":
-                ends.append('"}' if ends[-1][0] == '"' else "}")
-            elif sign in ("(", "$(", '"'):
-                ends.append('"' if sign == '"' else ")")
-        self._at = here
-        return self._text[at : here - 1]
+        """The text up to the bracket that closes."""
+        inner, self._at, closed = bracketed(self._text, at)
+        if not closed:
+            self._script.problems.append("a bracket that is not closed")
+        return inner
 
     def _substituted(self, inner: str, parts: list[str]) -> bool:
+        self._script.steps.append("$(")
         self._inside(inner).read()
+        self._script.steps.append("$)")
         parts.append(f"$({inner})")
         return False
 
-    def _ansi(self) -> str:
-        """A string in `$'…'`, with its escapes."""
-        found: list[str] = []
-        self._at += 1
-        while self._at < len(self._text) and self._text[self._at] != "'":
-            if self._text[self._at] != "\\":
-                found.append(self._text[self._at])
-                self._at += 1
-                continue
-            sign = self._text[self._at + 1 : self._at + 2]
-            self._at += 2
-            digits = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
-            if not digits:
-                found.append(_ESCAPES.get(sign, sign))
-                continue
-            begin = self._at if sign in "xuU" else self._at - 1
-            end = begin
-            allowed = "0123456789abcdefABCDEF" if sign in "xuU" else "01234567"
-            while end < min(begin + digits, len(self._text)) and self._text[end] in allowed:
-                end += 1
-            self._at = end
-            number = int(self._text[begin:end] or "0", 16 if sign in "xuU" else 8)
-            found.append(chr(number) if number < 0x110000 else "")
-        self._at += 1
-        return "".join(found)
 
-
-def _assignment(word: Word) -> bool:
-    name = word.text.partition("=")[0]
-    return "=" in word.text and name.isidentifier() and name.isascii()
-
-
-def without_assignments(command: SimpleCommand) -> SimpleCommand:
-    """The command without the variables that are set only for it."""
-    at = next((number for number, word in enumerate(command.words) if not _assignment(word)), len(command.words))
-    return replace(command, words=command.words[at:])
+def _braced(before: str, mark: str, parts: Sequence[str]) -> str:
+    """The signs of a brace expansion that a word has up to a mark without quotes: `{`, `{,` or `{,}`."""
+    if not before:
+        return "{" if mark == "{" else ""
+    if before == "{" and (mark == "," or (mark == "." and parts[-1] == ".")):
+        return "{,"
+    return "{,}" if before == "{," and mark == "}" else before

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verikit.calls import ToolCall
-from verikit.verifiers.tools.effects import Does, Effect, placed, shell_effects
+from verikit.verifiers.tools.effects import Does, Effect, shell_effects
+from verikit.verifiers.tools.places import placed
 
 _EDITS = tuple("write edit create replace insert append delete remove save patch move rename".split())
 _LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")

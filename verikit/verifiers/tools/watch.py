@@ -11,7 +11,8 @@ from verikit.calls import calls_in
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect, normal, placed
+from verikit.verifiers.tools.effects import Effect
+from verikit.verifiers.tools.places import normal, placed
 from verikit.verifiers.tools.programs import runs
 from verikit.verifiers.tools.steps import effects_of
 from verikit.workspaces.grading import all_hold, workspace_of
@@ -111,7 +112,19 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
 
 
 def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
-    """Whether an effect is the watched one; None: its text doesn't show it."""
+    """Whether an effect is the watched one; None: its text doesn't show it.
+
+    It is, if it is from all folders that the command runs in if no `cd` fails.
+    """
+    found = [(one.doubted, _concerns(one, doing, target, root)) for one in (effect, *effect.elsewhere)]
+    intended = [verdict for is_doubted, verdict in found if not is_doubted] or [verdict for _, verdict in found]
+    if all(intended):
+        return True
+    return False if all(verdict is False for _, verdict in found) else None
+
+
+def _concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
+    """Whether an effect on one path is the watched one."""
     if effect.does == "hides":
         return None
     if effect.does == "opaque":

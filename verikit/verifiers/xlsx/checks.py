@@ -15,7 +15,7 @@ from verikit.verifiers.xlsx.engines import Case, Found
 from verikit.verifiers.xlsx.mutations import areas_of
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook
 from verikit.verifiers.xlsx.recalculated import Recalculated
-from verikit.verifiers.xlsx.verdicts import YES, alike, matches, no, together, undecided
+from verikit.verifiers.xlsx.verdicts import YES, alike, at_moment, matches, no, together, undecided
 
 Inputs = Mapping[str, Found]
 Expected = Callable[[Sequence[Inputs]], Sequence[Found | None]]
@@ -45,7 +45,7 @@ class Checks:
         seed: The seed of hidden inputs.
         mutations: The number of sets of hidden inputs per check.
         decimals: The decimals that expected values are compared by. None: all.
-        exact: Cells without `decimals`, whose expected strings are not dates.
+        exact: Cells whose numbers are dates and times, and whose expected strings are not dates.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Checks:
         for name, cell in cells.items():
             exact = name in self._exact
             wanted = expected[name] if exact else expected_of(expected[name], cell)
-            decimals = None if exact else self._decimals
-            right = partial(matches, expected=wanted, tolerance=self._tolerance, decimals=decimals)
+            right = partial(at_moment, expected=wanted) if exact else partial(
+                matches, expected=wanted, tolerance=self._tolerance, decimals=self._decimals)  # fmt: skip
             if not cell.formula:
                 scores.append(self._typed(name, cell, right, changed=bool(case)))
             elif faulty := self._model.unfit(cell.cell, [cell.key]):

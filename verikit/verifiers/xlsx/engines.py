@@ -5,8 +5,7 @@ LibreOffice is slower to start than the other two, so it is the third opinion: i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +23,6 @@ Case = Mapping[str, "str | bool | float | None"]
 """Cells with other values than the model's."""
 Verdict = Literal["yes", "no", "unknown"]
 THIRD = "LibreOffice"
-_NUMBER = re.compile(r"[-+]?[0-9.,]{1,40}(?:[eE][-+]?[0-9]{1,4})?%?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +118,9 @@ def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case], same: S
     runs = {engine: _run(engine, request, cells, cases) for engine in ENGINES}
 
     def third() -> Values:
-        if _is_mixed(model["values"].values()):
-            return [dict.fromkeys(cells, Found(unknown="truth values next to numbers stored as text"))] * len(cases)
         return [{key: _found(told) for key, told in run.items()} for run in recalculated(model, cells, cases)]
 
     return Runs(runs, same, third)
-
-
-def _is_mixed(values: Iterable[Any]) -> bool:
-    """Whether there are truth values and numbers stored as text.
-
-    LibreOffice counts truth values and `formulas` counts such text, so two wrong engines can agree.
-    """
-    kinds = {bool if isinstance(value, bool) else str for value in values
-             if isinstance(value, bool) or (isinstance(value, str) and _NUMBER.fullmatch(value.strip()))}  # fmt: skip
-    return len(kinds) == 2
 
 
 def results(formula: str, same: Same, cases: Sequence[Mapping[str, Found]]) -> list[Found | None]:

@@ -12,6 +12,8 @@ from verikit.verifiers.xlsx.engines import Found
 YES = Score(1.0)
 _ROUNDING = 1e-8
 """A tolerance up to this only covers rounding errors. They do not make one integer another."""
+_SECOND = 1 / 86_400
+"""In days, the unit of dates and times in workbooks."""
 _DIGITS = 1e15
 """Workbooks keep 15 digits, so integers below this are exact."""
 
@@ -53,16 +55,26 @@ def matches(found: Found, expected: Any, tolerance: float, decimals: int | None 
 
 def _near(value: float, expected: float, tolerance: float, decimals: int | None) -> bool:
     """Whether a number is equal to another after rounding, or nearly equal."""
-    if not math.isfinite(value):
+    if not (math.isfinite(value) and math.isfinite(expected)):
         return value == expected
     slack = tolerance * max(abs(value), abs(expected), 1.0)
     if decimals is not None:
         if round(value, decimals) == round(expected, decimals):
             return True
-        slack = min(slack, max(0.5 * 10.0**-decimals, 4 * math.ulp(value)))  # 1,000,000.10 is not 1,000,000.12
+        if tolerance <= _ROUNDING:  # 1,000,000.10 is not 1,000,000.12
+            slack = min(slack, max(0.5 * 10.0**-decimals, 4 * math.ulp(value)))
     if tolerance <= _ROUNDING and all(abs(one) < _DIGITS and one == int(one) for one in (value, expected)):
         slack = 0.0
     return abs(value - expected) <= slack
+
+
+def at_moment(found: Found, expected: Any) -> bool:
+    """Whether a value is an expected date or time, to the nearest second. Other values must be equal."""
+    value = found.value
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, expected))
+    if numbers and not (found.error or found.unknown):
+        return abs(value - expected) <= _SECOND / 2  # type: ignore[operator]
+    return matches(found, expected, 0.0)
 
 
 def alike(tolerance: float, a: Found, b: Found) -> bool:

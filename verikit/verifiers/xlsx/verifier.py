@@ -70,11 +70,11 @@ class Xlsx(WorkspaceVerifier):
     """Allowed difference of numbers, absolute or relative. Up to 1e-8 it only covers rounding errors, and different
     integers of up to 15 digits are not equal."""
     decimals: int | None = None
-    """Decimals by which numbers of `values` and `then` are compared. The tolerance then only allows differences of
-    half a unit of the last decimal."""
+    """Decimals by which numbers of `values` and `then` are compared. A tolerance of up to 1e-8 then allows at most half
+    a unit of the last decimal."""
     exact: Sequence[str] = ()
-    """Cells of `values` that are compared without `decimals`, such as times. A string like `2024-01-31` means text
-    there, not a date."""
+    """Cells of `values` whose numbers are dates and times, compared by the second. A string like `2024-01-31` means
+    text there, not a date."""
     mutations: int = 4
     """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from verikit.env.audit.dockerfile import DockerLine, arguments, expanded, instructions
 from verikit.env.audit.running.box import BoxFile, has_program
 from verikit.env.audit.task import AuditedTask, joined
-from verikit.verifiers.tools.shell import SimpleCommand, parsed
+from verikit.verifiers.tools.commands import SimpleCommand
+from verikit.verifiers.tools.shell import parsed
 from verikit.workspaces.harbor import placed_files
 
 BASES = frozenset(

@@ -14,7 +14,7 @@ from verikit.env.audit.running.layout import missing_package, missing_program
 from verikit.env.audit.running.stand_ins import INSTALLERS, UV, WITH
 from verikit.env.audit.scripts import PlacedCommand, placed
 from verikit.verifiers.patch.runs import job_packages
-from verikit.verifiers.tools.shell import without_assignments
+from verikit.verifiers.tools.commands import without_assignments
 
 _BUILTINS = frozenset(
     """. : [ [[ alias bg break cd command continue declare dirs echo enable eval exec exit export false fg getopts hash
