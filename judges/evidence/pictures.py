@@ -11,14 +11,18 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from verikit.errors import AgentFault, VerikitError
 from verikit.judges.evidence.attached import decoded
 from verikit.judges.evidence.media import Media, address_of, is_embedded
 from verikit.judges.evidence.shown import NotShown
 from verikit.types import Message
+
+if TYPE_CHECKING:
+    from verikit.artifacts.box import BoxReader
 
 MOST_PICTURES = 16
 """Maximum pictures in one request."""
@@ -122,10 +126,16 @@ def _sent(file: bytes, at_most: int) -> str:
     from verikit.artifacts.box import observe  # loads the sandbox
     from verikit.verifiers.image.verifier import READER
 
-    seen = observe(READER, [file], {"at_most": at_most})
+    seen = observe(with_room(READER, at_most), [file], {"at_most": at_most})
     if seen["frames"] > 1:
         raise NotShown(f"it has {seen['frames']} frames, and a judge sees one")
     return embedded(seen)
+
+
+def with_room(reader: BoxReader, at_most: int) -> BoxReader:
+    """A reader that may return a picture whose sides have this many pixels: 6 hex digits each."""
+    needed = (6 * at_most**2 >> 10) + reader.limits.output_kb
+    return replace(reader, limits=replace(reader.limits, value_kb=max(reader.limits.value_kb, needed)))
 
 
 def embedded(seen: Mapping[str, Any]) -> str:
