@@ -94,9 +94,9 @@ class Judge(TextVerifier):
     look_tokens: int = 0
     """Maximum tokens that all looks of a request show, at four bytes per token. 0: only characters are counted."""
     look_pictures: int = 4
-    """Maximum pages that all looks of a request show as pictures.
+    """Maximum pictures that all looks of a request show, of pages and of entries. Runs leave these places free.
 
-    If the engine takes no pictures, their text is shown.
+    If the engine takes no pictures, the text of pages is shown.
     """
     look_pixels: int = 1024
     """Pixels of each picture's longer side, at most 4,096."""

@@ -120,7 +120,7 @@ def test_a_picture_of_any_stack_stands_below_the_number_of_its_entry(messages):
     entries = by_entry(request)
     assert [number for number, text in entries.items() if "⟨PICTURE⟩" in text] == [2]
     assert entries[2].endswith("⟨picture 1⟩⟨PICTURE⟩\n")
-    assert "The run has 1 pictures, and you see 1" in said(request)
+    assert "You see 1 of the run's 1 pictures" in said(request)
     assert "shown 3 of 3 entries and 1 of 1 pictures" in score.reason
 
 
@@ -152,7 +152,7 @@ def test_of_more_pictures_than_places_the_first_the_last_and_the_most_recent_are
     unseen = [text for text in entries.values() if "⟨a picture that is not shown⟩" in text]
     assert len(unseen) == 14
     assert entries[2].count("⟨PICTURE⟩") == entries[60].count("⟨PICTURE⟩") == 1
-    assert f"The run has 30 pictures, and you see {MOST_PICTURES}" in said(request)
+    assert f"You see {MOST_PICTURES} of the run's 30 pictures" in said(request)
     assert f"shown 61 of 61 entries and {MOST_PICTURES} of 30 pictures" in score.reason
 
 
@@ -187,7 +187,7 @@ def test_entries_of_pictures_that_can_be_sent_are_not_left_out_of_a_long_run():
     _, (request,) = judged(run(*range(600)))
     assert sent(request) == [0, *range(585, 600)]
     assert "entries left out⟩" in said(request)
-    assert f"has 600 pictures, and you see {MOST_PICTURES}" in said(request)
+    assert f"You see {MOST_PICTURES} of the run's 600 pictures" in said(request)
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -196,7 +196,7 @@ def test_an_engine_without_pictures_is_told_how_many_it_does_not_see(name):
     assert score.scored, score
     assert all(isinstance(request.prompt[-1]["content"], str) for request in requests)
     assert asked(requests[0]).count("⟨a picture that is not shown⟩") == 2
-    assert "The run has 2 pictures, and you see none of them." in asked(requests[0])
+    assert "You see none of the run's 2 pictures." in asked(requests[0])
     assert "and 0 of 2 pictures" in score.reason
 
 
@@ -242,8 +242,16 @@ def test_a_picture_that_cant_be_shown_is_told_in_its_entry_and_no_row_is_unscore
     assert sent(request) == [1]
     (told,) = [text for text in by_entry(request).values() if "that is not shown" in text]
     assert re.search(rf"⟨a picture that is not shown: [^⟩]*{problem}", told)
-    assert "The run has 2 pictures, and you see 1" in said(request)
+    assert "You see 1 of the run's 2 pictures" in said(request)
     assert "and 1 of 2 pictures" in score.reason
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_broken_picture_does_not_hide_that_the_other_run_is_too_long(taken):
+    messages = [*step(1, part(b"broken")), *run()]
+    score, requests = judged(messages, "pairwise", opponent=run(end="x" * 40_000), taken=taken, too_long="zero")
+    assert score.value == 1.0
+    assert not requests
 
 
 def test_addresses_take_no_place_of_a_picture():
@@ -363,12 +371,12 @@ def test_a_server_gets_the_bytes_of_the_screenshots():
 def test_a_workspaces_steps_show_their_pictures_and_parts_of_a_long_one_mention_them():
     left = Workspace({"a.txt": "x\n"}, trajectory=run(1))
     long = Workspace({"a.txt": "".join(f"line {n}\n" for n in range(9000))}, trajectory=run(1))
-    for workspace, shown, told in ((left, [1], "you see 1"), (long, [], "you see none of them")):
+    for workspace, shown, told in ((left, [1], "1"), (long, [], "none")):
         engine = Scripted(lambda request: "notes" if "You read one part" in said(request) else "[[10]]")
         engine.pictures = True
         judge = Pointwise(engine, shows="workspace", too_long="pieces")
         (score,) = judge.score([Sample("q", "Done.", workspace=workspace)])
         assert score.value == 1.0, score
         assert sent(engine.requests[-1]) == shown
-        assert f"The run has 1 pictures, and {told}" in said(engine.requests[-1])
+        assert f"You see {told} of the run's 1 pictures" in said(engine.requests[-1])
     assert sum("⟨a picture that is not shown⟩" in said(request) for request in engine.requests) == 1
