@@ -30,7 +30,8 @@ from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns, with_files
 from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.evidence.pictures import PictureSlots
-from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
+from verikit.judges.evidence.run_pictures import has_pictures
+from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible, visible_to_judge
 from verikit.judges.evidence.special_tokens import Clear, without_specials
 from verikit.names.settings import checked
 from verikit.types import Message
@@ -129,8 +130,8 @@ class JudgePrompt(BaseModel):
             NotShown: A text has more than `max_chars` characters, or has a picture or file that can't be shown.
         """
         slots = PictureSlots(pictures, engine)
-        # Pictures are numbered from the question on, so requests about one question start alike.
-        names = sorted(texts, key=lambda name: name.startswith("answer"))
+        # With pictures in runs, pictures are numbered from the question on: requests about one question start alike.
+        names = sorted(texts, key=lambda name: has_pictures(texts) and name.startswith("answer"))
         shown = {name: _turns(name, texts[name], max_chars, clear, slots) for name in names}
         every = [turn.text for said in shown.values() for turn in said]
         mark = fence([turn.text for turn in shown.get("prompt", ())], every)
@@ -248,7 +249,8 @@ def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, slots: Picture
     what = _NAMES.get(name, name)
     try:
         text = visible_to_judge(turn.text, max_chars, clear)
-        return "\n".join(filter(None, (text, *(slots.mark(item, what, name) for item in turn.media))))
+        told = visible(turn.told, clear=clear)
+        return "\n".join(filter(None, (text, told, *(slots.mark(item, what, name) for item in turn.media))))
     except ValueError as problem:
         raise _too_long(f"the {what} has {problem}", name) from None
 

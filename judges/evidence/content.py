@@ -42,6 +42,8 @@ class Turn(NamedTuple):
     """The number of a run's entry. 0 for a note between entries."""
     of: int = 0
     """For a result, the number of its call."""
+    told: str = ""
+    """verikit's words below the text. They do not count as its characters."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Entries reduced to a budget: final messages and all file changes first, then calls, then results.
+"""Entries reduced to a budget: final messages, file changes and errors first, then pictures, calls and results.
 
 Nothing is cut silently: a text that is cut has a note, and the judge sees the number of shown entries. The files of a
 workspace are never cut. If they don't fit, nothing is shown.
@@ -15,7 +15,7 @@ from verikit.judges.evidence.cited import PLACEHOLDER, Citable
 from verikit.judges.evidence.content import Evidence, Turn
 from verikit.judges.evidence.entries import ACTIONS, RunEntry
 from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail, with_gaps
-from verikit.judges.evidence.media import ends_first, is_embedded, pictures_told
+from verikit.judges.evidence.media import MOST_TOLD, pictures_told, with_places
 from verikit.judges.evidence.shown import NotShown, visible
 
 TOKEN = 4
@@ -24,8 +24,6 @@ LEAST = 160
 """Minimum characters of every shown entry."""
 _HEAD = 40
 """Approximate characters of an entry's header line."""
-_PICTURES = 40
-"""Approximate characters of what is said of an entry's pictures."""
 _WEIGHTS = {"file": 4, "calls": 2, "error": 2}
 _TURNS = ("says", "user")
 _FILES = ("manifest", "file")
@@ -49,7 +47,7 @@ class DigestBudget(NamedTuple):
     whole: bool = False
     """Whether files are shown whole or not at all."""
     pictures: int = 0
-    """How many pictures the judge may be shown. Their entries come first."""
+    """How many pictures the judge may be shown. Their entries come after files and errors, before all others."""
 
 
 def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = True) -> Evidence:
@@ -102,7 +100,7 @@ def _pictures(chosen: Sequence[RunEntry]) -> int:
 
 def _head(entry: RunEntry) -> int:
     """Approximate characters that verikit adds to an entry's text."""
-    return _HEAD + (_PICTURES if entry.pictures else 0)
+    return _HEAD + (MOST_TOLD if entry.pictures else 0)
 
 
 def _too_long(
@@ -152,7 +150,7 @@ def _kept(
 ) -> list[int]:
     """The entries that are shown: all, or the required ones and as many others as fit with `LEAST` characters each.
 
-    Entries of the `pictures` that may be shown come first, then files and errors, then calls, then results and messages
+    Files and errors come first, then entries of the `pictures` that may be shown, then calls, then results and messages
     of the rarest form. Later entries precede earlier ones.
     """
     heads = [
@@ -162,11 +160,12 @@ def _kept(
         return list(range(len(texts)))
     counts = forms([text.replace("\n", " ") for text in texts])
     first = {"file": 0, "error": 0, "calls": 1}
-    pictured = [number for number, entry in enumerate(chosen) for item in entry.pictures if is_embedded(item)]
-    seen = [pictured[at] for at in ends_first(len(pictured))[:pictures]]
+    pictured = [(number, item) for number, entry in enumerate(chosen) for item in entry.pictures]
+    seen = [pictured[at][0] for at in with_places([item for _, item in pictured], pictures)]
     order = sorted(range(len(texts)), key=lambda i: (first.get(chosen[i].kind, 2), *counts[i], -i))
+    urgent = [i for i in order if chosen[i].kind in ("file", "error")]
     kept = set(must)
-    for number in (*seen, *order):
+    for number in (*urgent, *seen, *order):
         if heads[number] <= room and number not in kept:
             kept.add(number)
             room -= heads[number]

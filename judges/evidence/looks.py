@@ -17,9 +17,9 @@ from verikit.errors import EngineError, VerikitError
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown
 from verikit.judges.evidence.digest import TOKEN, legible, within_tokens
-from verikit.judges.evidence.media import Media, ends_first, pictures_told
+from verikit.judges.evidence.media import Media, pictures_told, with_places
 from verikit.judges.evidence.pictures import MOST_PICTURES, picture_part
-from verikit.judges.evidence.run_pictures import has_pictures, run_picture
+from verikit.judges.evidence.run_pictures import decoded_pictures, has_pictures
 from verikit.judges.evidence.shown import fenced
 from verikit.replies.split import CUT, split
 from verikit.types import Message
@@ -132,13 +132,12 @@ class Looking:
         if not known:
             return f"there is no entry {name[:80]!r}"
         at = int(number) - 1
-        return "\n".join((self.citable.entries[at][0], *self._pictures_of(self.citable.pictures[at])))
+        return "\n".join(filter(None, (self.citable.entries[at][0], *self._pictures_of(self.citable.pictures[at]))))
 
     def _pictures_of(self, found: Sequence[Media]) -> Iterator[str]:
         """A line for each picture of an entry that is shown, or that can't be, and one for the others."""
-        chosen = sorted(ends_first(len(found))[: self.pictures])
-        for at in chosen:
-            url, problem = run_picture(found[at], self.pixels)
+        chosen = sorted(with_places(found, self.pictures))
+        for url, problem in decoded_pictures((found[at] for at in chosen), self.pixels):
             yield self._numbered(url) if url else pictures_told(Counter([problem]))[0]
         yield from pictures_told(Counter([""] * (len(found) - len(chosen))))
 

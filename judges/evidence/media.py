@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from verikit.messages import media_of
+
+
+MOST_TOLD = 120
+"""Maximum characters of what is said of an entry's pictures that are not shown."""
 
 
 class Media(NamedTuple):
@@ -65,12 +69,24 @@ def ends_first(count: int) -> list[int]:
     return list(dict.fromkeys([*range(count)[-1:], *range(count)[:1], *reversed(range(count))]))
 
 
+def with_places(found: Sequence[Media], places: int) -> list[int]:
+    """The positions of the embedded pictures that get places, in the order of `ends_first`."""
+    embedded = [at for at, item in enumerate(found) if is_embedded(item)]
+    return [embedded[at] for at in ends_first(len(embedded))[:places]]
+
+
 def pictures_told(reasons: Counter[str]) -> list[str]:
-    """What is said of pictures that are not shown, a line for each reason. The reason may be empty."""
-    return [
-        f"⟨{'a picture that is' if count == 1 else f'{count:,} pictures that are'} not shown{reason and ': '}{reason}⟩"
-        for reason, count in reasons.items()
-    ]
+    """What is said of pictures that are not shown, a line for each reason. The reason may be empty.
+
+    If this takes more than `MOST_TOLD` characters, one line has their number only.
+    """
+    lines = [_told(reason, count) for reason, count in reasons.items()]
+    return lines if len("\n".join(lines)) <= MOST_TOLD else [_told("", reasons.total())]
+
+
+def _told(reason: str, count: int) -> str:
+    what = "a picture that is" if count == 1 else f"{count:,} pictures that are"
+    return f"⟨{what} not shown{reason and ': '}{reason}⟩"
 
 
 def _found(content: Any) -> list[tuple[str, Any]]:

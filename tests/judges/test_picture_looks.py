@@ -42,6 +42,13 @@ def test_looks_at_pictures_are_limited_and_hostile_ones_are_told():
     assert "and its pictures" not in said(request, 0)
 
 
+def test_addresses_take_no_place_of_a_look():
+    addresses = [{"type": "image_url", "image_url": {"url": f"http://127.0.0.1:9/{n}.png"}} for n in range(5)]
+    request = looked([*step(1, addresses[0], shot(7), *addresses[1:]), *run()], "LOOK step 2")
+    assert sent(request) == [7]
+    assert f"<look {request.meta['run_fence']}>\npicture 1 below" in said(request)
+
+
 @pytest.mark.parametrize("look", ["LOOK step 2", "LOOK page large.png 1"])
 def test_a_look_shows_a_picture_at_the_size_that_was_set(look):
     large = stored(size=(2100, 2100))
