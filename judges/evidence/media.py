@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from verikit.messages import media_of
 
-
 MOST_TOLD = 120
 """Maximum characters of what is said of an entry's pictures that are not shown."""
 
