@@ -28,7 +28,7 @@ from verikit.judges.asking.prompt import Task
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Shown, as_text
-from verikit.messages import CompletionMessage, are_parts, media_of
+from verikit.messages import TEXT_PARTS, THOUGHT_PARTS, CompletionMessage, are_parts, media_of
 from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
@@ -39,6 +39,7 @@ Order = Literal["both", "fixed", "random"]
 AgentFiles = Workspace | TaskWorkspace | None
 """The files that an agent left, if the row has them."""
 TIE = 0.5
+_SAID = (*TEXT_PARTS, *THOUGHT_PARTS)
 OPPONENT_WORKSPACE = "opponent_workspace"
 """The row's key with the files that the opponent left, in the format of its `workspace`."""
 
@@ -282,8 +283,12 @@ def _workspaces(sample: Sample) -> tuple[AgentFiles, AgentFiles]:
 
 
 def _lone(run: Sequence[CompletionMessage]) -> bool:
-    """Whether a conversation is a single message without calls or pictures, so its text is complete."""
-    return len(run) == 1 and not run[0].get("tool_calls") and not media_of(run[0].get("content"))
+    """Whether a conversation is a single message without calls, results or pictures, so its text is complete."""
+    if len(run) != 1 or run[0].get("tool_calls"):
+        return False
+    content = run[0].get("content")
+    parts = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
+    return not media_of(content) and all(isinstance(part, Mapping) and part.get("type") in _SAID for part in parts)
 
 
 def _gold(reference: Shown) -> Any:

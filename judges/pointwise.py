@@ -17,6 +17,7 @@ from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criter
 from verikit.judges.evidence import Evidence, Shown, turns
 from verikit.judges.evidence.content import LONE
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
+from verikit.platform.batches import take
 from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
@@ -46,11 +47,11 @@ class Pointwise(Scaled, Comparer):
     def score_batch(self, samples: Sequence[Sample]) -> list[Score]:
         """Rate each completion, in one call of the engine."""
         asked = [self._turns(sample) for sample in samples]
-        shown = [texts for turns in asked if isinstance(turns, list) for texts in turns]
+        shown = self.fitted([texts for turns in asked if isinstance(turns, list) for texts in turns])
         self.warn_unseen([(texts["answer"], self.criteria) for texts in shown])
-        rated = iter(self._rate(shown))
+        rated = zip(self._rate(shown), shown, strict=True)
         return [
-            self._merged([with_entries_shown(self._scored(next(rated)), texts) for texts in turns])
+            self._merged([with_entries_shown(self._scored(said), texts) for said, texts in take(rated, len(turns))])
             if isinstance(turns, list)
             else turns
             for turns in asked
@@ -67,12 +68,11 @@ class Pointwise(Scaled, Comparer):
             for pair in pairs
             for text, messages, workspace in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
         ]
-        rated = map(mean_of_criteria, self._rate(texts))
+        rated = map(mean_of_criteria, self._rate(self.fitted(texts)))
         return [self._compared(next(rated), next(rated)) for _ in pairs]
 
-    def _rate(self, batch: Sequence[Mapping[str, Shown]]) -> list[list[JudgeVerdict]]:
+    def _rate(self, shown: Sequence[Mapping[str, Shown]]) -> list[list[JudgeVerdict]]:
         """Rate by every criterion `asks` times. Return the verdicts per criterion for each text."""
-        shown = self.fitted(batch)
         numbers, criteria = range(self.asks), self.criteria or ("",)
         requests = [self.asking(texts, each, number) for texts in shown for each in criteria for number in numbers]
         verdicts = iter(self.ask(requests))

@@ -22,7 +22,9 @@ from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
+from verikit.judges.evidence.pictures import MOST_PICTURES
 from verikit.judges.evidence.pieces import read_in_pieces
+from verikit.judges.evidence.run_pictures import has_pictures, with_run_pictures
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown
 from verikit.judges.evidence.special_tokens import clearing
 from verikit.messages import CompletionMessage
@@ -92,9 +94,9 @@ class Judge(TextVerifier):
     look_tokens: int = 0
     """Maximum tokens that all looks of a request show, at four bytes per token. 0: only characters are counted."""
     look_pictures: int = 4
-    """Maximum pages that all looks of a request show as pictures.
+    """Maximum pictures that all looks of a request show, of pages and of entries. Runs leave these places free.
 
-    If the engine takes no pictures, their text is shown.
+    If the engine takes no pictures, the text of pages is shown.
     """
     look_pixels: int = 1024
     """Pixels of each picture's longer side, at most 4,096."""
@@ -183,7 +185,7 @@ class Judge(TextVerifier):
         if self._sees_files:
             from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
 
-            budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=not self.looks)
+            budget = self._shown_of_runs._replace(whole=not self.looks)
             answered = replace(sample or Sample(), completion=text, messages=messages)
             return workspace_evidence(answered, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
@@ -192,8 +194,17 @@ class Judge(TextVerifier):
         found = entries(run, changes if self.shows == "trajectory" else None, lambda said: text_read(said, self.reads))
         if not found:
             return reply_shown(text, messages)
-        budget = DigestBudget(self.budget, clearing(self._engine.tokenizer))
-        return digest(found, budget, actions=self.shows == "trajectory")
+        return digest(found, self._shown_of_runs, actions=self.shows == "trajectory")
+
+    @property
+    def _shown_of_runs(self) -> DigestBudget:
+        return DigestBudget(self.budget, clearing(self._engine.tokenizer), pictures=self._picture_places)
+
+    @property
+    def _picture_places(self) -> int:
+        """How many pictures a request may have before any look. 0 if the engine takes none."""
+        looks = self.look_pictures if self.looks else 0
+        return max(0, MOST_PICTURES - looks) if self._engine.pictures else 0
 
     def shown_sample(self, sample: Sample) -> Shown:
         """What is shown of a sample's completion."""
@@ -213,11 +224,15 @@ class Judge(TextVerifier):
             warnings.warn(f"{problem}: shows='trajectory' shows calls, results and changed files", stacklevel=3)
 
     def fitted(self, batch: Sequence[Mapping[str, Shown]]) -> list[dict[str, Shown]]:
-        """The strings to be shown. With `too_long='pieces'`, notes on their parts replace long answers."""
-        if self.too_long != "pieces":
-            return [dict(texts) for texts in batch]
-        clear = clearing(self._engine.tokenizer)
-        return read_in_pieces(self._engine, batch, ANSWERS, max_chars=self.max_chars, clear=clear)
+        """The strings to be shown, and the pictures of runs that are sent.
+
+        With `too_long='pieces'`, notes on their parts replace long answers.
+        """
+        if self.too_long == "pieces":
+            clear = clearing(self._engine.tokenizer)
+            batch = read_in_pieces(self._engine, batch, ANSWERS, max_chars=self.max_chars, clear=clear)
+        places = self._picture_places if any(map(has_pictures, batch)) else 0
+        return [with_run_pictures(texts, places) for texts in batch]
 
     def request(self, texts: Mapping[str, Shown], criterion: str = "") -> Request | VerikitError:
         """The request for a verdict on these strings by this criterion, or the error that prevents it."""
@@ -316,9 +331,15 @@ def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:
 
 
 def entries_shown(texts: Mapping[str, Shown]) -> str:
-    """How many entries of each run were shown, to append to a reason. "" if there is no run."""
+    """How many entries and pictures of each run were shown, to append to a reason. "" if there is no run."""
     runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
-    return "".join(f"; shown {run.seen} of {run.entries} entries{_of_workspace(run)}" for run in runs)
+    return "".join(
+        f"; shown {run.seen} of {run.entries} entries{_of_pictures(run)}{_of_workspace(run)}" for run in runs
+    )
+
+
+def _of_pictures(run: Evidence) -> str:
+    return f" and {run.sent} of {run.pictures} pictures" if run.pictures else ""
 
 
 def _of_workspace(run: Evidence) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -30,7 +30,8 @@ from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns, with_files
 from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.evidence.pictures import PictureSlots
-from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
+from verikit.judges.evidence.run_pictures import has_pictures
+from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible, visible_to_judge
 from verikit.judges.evidence.special_tokens import Clear, without_specials
 from verikit.names.settings import checked
 from verikit.types import Message
@@ -49,6 +50,7 @@ _MADE = re.compile(r"note_\w{1,8}")
 """Roles of turns that verikit creates."""
 _ANSWER = re.compile(r"\{answer(?:_1)?\}")
 TOP_LOGPROBS = 20
+_OWN_MARK = " The marks and lines of the run carry the code {} instead."
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
 {}
 Reply in the form asked for above.
@@ -128,23 +130,28 @@ class JudgePrompt(BaseModel):
             NotShown: A text has more than `max_chars` characters, or has a picture or file that can't be shown.
         """
         slots = PictureSlots(pictures, engine)
-        shown = {name: _turns(name, text, max_chars, clear, slots) for name, text in texts.items()}
+        # With pictures in runs, pictures are numbered from the question on: requests about one question start alike.
+        names = sorted(texts, key=lambda name: has_pictures(texts) and name.startswith("answer"))
+        shown = {name: _turns(name, texts[name], max_chars, clear, slots) for name in names}
         every = [turn.text for said in shown.values() for turn in said]
         mark = fence([turn.text for turn in shown.get("prompt", ())], every)
+        run_mark = _run_mark(mark, texts.values(), every) if pictures else mark
         blocks = {"fence": mark}
         citable = Citable()
         for name, said in shown.items():
             text = texts[name]
             run = text if isinstance(text, Evidence) else Evidence()
-            inside = _entries(said, mark, len(citable.entries)) if run.entries else _said(said, mark)
-            blocks[name] = "\n".join(filter(None, (run.note, fenced(name, inside, mark))))
+            own = run_mark if run.entries else mark
+            note = run.note + (_OWN_MARK.format(own) if own != mark else "")
+            inside = _entries(said, own, len(citable.entries)) if run.entries else _said(said, own)
+            blocks[name] = "\n".join(filter(None, (note, fenced(name, inside, own))))
             citable += run.citable
         return Request(
             slots.placed(self._messages(blocks, criterion)),
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
-            meta={"fence": mark, "entries": len(citable.entries), CITABLE: citable},
+            meta={"fence": mark, "run_fence": run_mark, "entries": len(citable.entries), CITABLE: citable},
         )
 
     def _messages(self, blocks: Mapping[str, str], criterion: str) -> list[Message]:
@@ -210,6 +217,13 @@ def _turns(name: str, text: Shown, max_chars: int, clear: Clear, slots: PictureS
     return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, slots)) for turn in made]
 
 
+def _run_mark(mark: str, texts: Iterable[Shown], apart_from: Sequence[str]) -> str:
+    """The mark of runs. With pictures it depends on all of them: no picture can show a mark that depends on it."""
+    runs = [text for text in texts if isinstance(text, Evidence)]
+    found = sorted(item.digest for run in runs for entry in run.citable.pictures for item in entry)
+    return fence([mark, *found], [mark, *apart_from]) if found else mark
+
+
 def _said(said: Sequence[Turn], mark: str) -> str:
     """A single text unchanged, or several turns, each between marks."""
     return said[0].text if len(said) == 1 else "\n".join(fenced(turn.role, turn.text, mark) for turn in said)
@@ -235,7 +249,8 @@ def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, slots: Picture
     what = _NAMES.get(name, name)
     try:
         text = visible_to_judge(turn.text, max_chars, clear)
-        return "\n".join(filter(None, (text, *(slots.mark(item, what, name) for item in turn.media))))
+        told = visible(turn.told, clear=clear)
+        return "\n".join(filter(None, (text, told, *(slots.mark(item, what, name) for item in turn.media))))
     except ValueError as problem:
         raise _too_long(f"the {what} has {problem}", name) from None
 

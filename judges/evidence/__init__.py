@@ -5,7 +5,9 @@ special_tokens.py  special tokens broken in them
 content.py      prompts and answers as turns: text and other content
 entries.py      a run as entries: messages, calls, results, changed files
 attached.py     files among content parts
+media.py        pictures and other media among content parts
 pictures.py     pictures, decoded and in their places
+run_pictures.py the pictures of a run that are sent
 fold.py         long texts by head, tail and rare lines
 digest.py       entries within a budget
 canaries.py     texts that try to gain a verdict
@@ -21,6 +23,7 @@ opening.py      files that a look opens
 drawn.py        pages of files as pictures
 """
 
-from verikit.judges.evidence.content import Evidence, Media, Shown, Turn, as_text, reference_shown, reply_shown, turns
+from verikit.judges.evidence.content import Evidence, Shown, Turn, as_text, reference_shown, reply_shown, turns
+from verikit.judges.evidence.media import Media
 
 __all__ = ["Evidence", "Media", "Shown", "Turn", "as_text", "reference_shown", "reply_shown", "turns"]

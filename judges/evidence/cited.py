@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from verikit.errors import UnparseableVerdict
+from verikit.judges.evidence.media import Media
 from verikit.replies.split import split
 
 _CITED = re.compile(r"\[#[#\d,; –-]{1,200}\]")
@@ -37,13 +38,15 @@ class Citable:
     """The shown contents of each file, by path. Empty for a file that is only listed."""
     opened: dict[str, list[str]] = field(default_factory=dict)
     """The contents of files that the judge has opened since, by path."""
+    pictures: Sequence[Sequence[Media]] = ()
+    """The pictures of each entry, for looks."""
 
     def __add__(self, other: Citable) -> Citable:
         """Combine both. The other's entries are numbered after these."""
         paths = {
             path: (*self.paths.get(path, ()), *other.paths.get(path, ())) for path in {**self.paths, **other.paths}
         }
-        return Citable((*self.entries, *other.entries), paths)
+        return Citable((*self.entries, *other.entries), paths, pictures=(*self.pictures, *other.pictures))
 
 
 class _Quotation(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +10,7 @@ from verikit.errors import AgentFault, UsageError, VerikitError
 from verikit.judges.evidence.attached import attached_text
 from verikit.judges.evidence.cited import Citable
 from verikit.judges.evidence.entries import call_text
+from verikit.judges.evidence.media import Media, media_parts
 from verikit.judges.evidence.shown import NotShown
 from verikit.messages import (
     CompletionMessage,
@@ -33,16 +32,6 @@ LONE = "text"
 """Role of a text without a speaker."""
 
 
-class Media(NamedTuple):
-    """A picture, sound, video or file among content parts."""
-
-    word: str
-    digest: str
-    """8 hex digits of the part."""
-    part: Any = None
-    """The part itself."""
-
-
 class Turn(NamedTuple):
     """One message, or a text without a conversation."""
 
@@ -53,6 +42,8 @@ class Turn(NamedTuple):
     """The number of a run's entry. 0 for a note between entries."""
     of: int = 0
     """For a result, the number of its call."""
+    told: str = ""
+    """verikit's words below the text. They do not count as its characters."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,10 @@ class Evidence:
     """For a run, its number of entries. Entries are numbered."""
     seen: int = 0
     """Number of entries that are shown, in whole or in part."""
+    pictures: int = 0
+    """For a run, the number of pictures in its entries."""
+    sent: int = 0
+    """Number of these pictures that are shown."""
     acts: bool = False
     """Whether it includes an action: a call, a result or a changed file."""
     citable: Citable = field(default_factory=Citable)
@@ -100,7 +95,7 @@ def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
         return list(shown.turns)
     try:
         if are_parts([shown] if isinstance(shown, Mapping) else shown):
-            return [Turn("user", content_text(shown), _media(shown))]
+            return [Turn("user", content_text(shown), media_parts(shown))]
         return [_turn(message, calls) for message in messages_of(shown)]
     except UsageError as error:
         raise NotShown(f"a prompt, answer or reference that can't be read: {error}") from None
@@ -144,7 +139,7 @@ def as_pairs(prompt: Shown) -> list[list[str]]:
 def reply_shown(text: str, messages: Sequence[CompletionMessage]) -> str | Evidence:
     """A reply's text, with the pictures and other media of its message."""
     for message in reversed(messages):
-        media = _media(message.get("content")) if by_assistant(message) else ()
+        media = media_parts(message.get("content")) if by_assistant(message) else ()
         if media:
             return Evidence((Turn(LONE, text, media),))
         if by_assistant(message) and _text(message):
@@ -179,7 +174,7 @@ def _turn(message: CompletionMessage, calls: bool) -> Turn:
     made = message.get("tool_calls") if calls else None
     if isinstance(made, Sequence) and not isinstance(made, str):
         text = "\n".join(filter(None, (text, *(f"calls {call_text(call)}" for call in made))))
-    return Turn(str(message.get("role") or "user"), text, _media(content))
+    return Turn(str(message.get("role") or "user"), text, media_parts(content))
 
 
 def _text(message: CompletionMessage) -> str:
@@ -187,19 +182,6 @@ def _text(message: CompletionMessage) -> str:
         return content_text(message.get("content"))
     except UsageError:
         return ""
-
-
-def _media(content: Any) -> tuple[Media, ...]:
-    if not media_of(content):
-        return ()
-    parts = [content] if isinstance(content, Mapping) else content
-    found = [(media_of([part]), part) for part in parts]
-    return tuple(Media(words[0], _digest(part), part) for words, part in found if words)
-
-
-def _digest(part: Any) -> str:
-    told = json.dumps(part, sort_keys=True, default=repr) if isinstance(part, Mapping) else repr(part)
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _told(turn: Turn) -> str:

@@ -15,7 +15,7 @@ from verikit.artifacts.office.pages import KINDS, as_pdf
 from verikit.artifacts.readers.container import BadContainer, signed
 from verikit.errors import AgentFault
 from verikit.judges.evidence.attached import MOST_BYTES
-from verikit.judges.evidence.pictures import embedded
+from verikit.judges.evidence.pictures import embedded, with_room
 from verikit.verifiers.html.visits import photographed
 from verikit.verifiers.image.verifier import READER as PICTURES
 from verikit.verifiers.pdf.pages import PAGE_READER
@@ -64,7 +64,7 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
     if ending in KINDS:
         data, ending = as_pdf(data, KINDS[ending]), "pdf"
     if data.startswith(b"%PDF-") or ending == "pdf":
-        seen = observe(PAGE_READER, [data], {"page": number, "at_most": at_most})
+        seen = observe(with_room(PAGE_READER, at_most), [data], {"page": number, "at_most": at_most})
         return DrawnPage(f"page {number} of {seen['pages']}", embedded(seen), pdf_lines([seen["page"]]))
     if ending in ("html", "htm"):
         return _screen(workspace, entry.path, number, at_most)
@@ -78,7 +78,7 @@ def _screen(workspace: Workspace, path: str, number: int, at_most: int) -> Drawn
     text = "\n".join(html_lines(page.runs))
     if not page.picture:
         raise AgentFault(f"the page has {page.screens} screens")
-    seen = observe(PICTURES, [page.picture], {"at_most": at_most})
+    seen = observe(with_room(PICTURES, at_most), [page.picture], {"at_most": at_most})
     return DrawnPage(f"screen {number} of {page.screens}", embedded(seen), text)
 
 
@@ -91,7 +91,7 @@ def _is_picture(data: bytes) -> bool:
 
 
 def _picture(data: bytes, number: int, at_most: int) -> DrawnPage:
-    seen = observe(PICTURES, [data], {"at_most": at_most})
+    seen = observe(with_room(PICTURES, at_most), [data], {"at_most": at_most})
     if number != 1:
         raise AgentFault("a picture has one page")
     told = f"{seen['format']}, {seen['width']} by {seen['height']} pixels"

@@ -8,6 +8,7 @@ from itertools import pairwise, takewhile
 from typing import Any, Literal, NamedTuple
 
 from verikit.errors import UsageError
+from verikit.judges.evidence.media import Media, pictures_in
 from verikit.messages import CompletionMessage, by_assistant, content_text, media_of
 
 EntryKind = Literal["says", "calls", "result", "error", "user", "manifest", "file"]
@@ -28,6 +29,7 @@ class RunEntry(NamedTuple):
     """For a workspace file, its path as shown."""
     sources: tuple[str, ...] = ()
     """For a workspace file, the strings that may be quoted: its content after the run, and before it."""
+    pictures: tuple[Media, ...] = ()
 
 
 def entries(
@@ -60,18 +62,18 @@ def entries(
 def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[RunEntry, str]]:
     """A message's entries, each with the id of its call."""
     content = message.get("content")
-    text = _text(content)
+    text, pictures = _text(content), pictures_in(content)
     if not by_assistant(message):
         role = str(message.get("role"))
         name = str(message.get("tool_call_id") or "")
         if role in _RESULT_ROLES:
-            yield RunEntry("error" if _failed(message) else "result", text), name
-        elif text.strip():
-            yield RunEntry("user", text), ""
+            yield RunEntry("error" if _failed(message) else "result", text, pictures=pictures), name
+        elif text.strip() or pictures:
+            yield RunEntry("user", text, pictures=pictures), ""
         yield from _of_parts(content)
         return
-    if said := reply(text).strip():
-        yield RunEntry("says", said), ""
+    if (said := reply(text).strip()) or pictures:
+        yield RunEntry("says", said, pictures=pictures), ""
     yield from _of_parts(content)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
@@ -89,7 +91,8 @@ def _of_parts(content: Any) -> Iterator[tuple[RunEntry, str]]:
         elif kind in _RESULT_PARTS:
             result = part.get("content", part.get("output"))
             name = str(part.get("tool_use_id") or part.get("call_id") or "")
-            yield RunEntry("error" if _failed(part) else "result", _text(result)), name
+            outcome: EntryKind = "error" if _failed(part) else "result"
+            yield RunEntry(outcome, _text(result), pictures=pictures_in(result)), name
 
 
 def call_text(call: Any) -> str:
@@ -161,12 +164,12 @@ def _failed(message: Mapping[str, Any]) -> bool:
 
 
 def _text(content: Any) -> str:
-    """A content's text, with a word for each picture or other media. Unreadable content is shown as its `repr`."""
+    """A content's text, with a word for each medium but pictures. Unreadable content is shown as its `repr`."""
     try:
         text = content_text(content)
     except UsageError:
         return repr(content)
-    shown = [f"⟨a {word} that is not shown⟩" for word in media_of(content)]
+    shown = [f"⟨a {word} that is not shown⟩" for word in media_of(content) if word != "picture"]
     return "\n".join(filter(None, (text, *shown)))
 
 

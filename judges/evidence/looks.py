@@ -6,6 +6,7 @@ reproduce a run. Looks are limited in number and in characters.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -16,7 +17,9 @@ from verikit.errors import EngineError, VerikitError
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown
 from verikit.judges.evidence.digest import TOKEN, legible, within_tokens
+from verikit.judges.evidence.media import Media, pictures_told, with_places
 from verikit.judges.evidence.pictures import MOST_PICTURES, picture_part
+from verikit.judges.evidence.run_pictures import decoded_pictures, has_pictures
 from verikit.judges.evidence.shown import fenced
 from verikit.replies.split import CUT, split
 from verikit.types import Message
@@ -76,7 +79,8 @@ class Looking:
     """Name and files of each answer."""
     citable: Citable
     clear: Callable[[str], str]
-    mark: str
+    marks: Sequence[str]
+    """The marks of the request. The last one is that of runs, and of looks."""
     looks: int
     chars: int
     pictures: int = 0
@@ -96,16 +100,19 @@ class Looking:
             return _SPENT
         self.spent += 1
         self._drawn.clear()
-        # Anyone who knows the question can derive the request's mark, so a file not shown before may contain it.
-        text = legible(self._found(command), self.clear).replace(self.mark, "⟨code⟩")
+        text = legible(self._found(command), self.clear)
+        for mark in self.marks:
+            # Anyone who knows the question can derive the request's mark, so a file not shown before may contain it.
+            text = text.replace(mark, "⟨code⟩")
         self.pictures -= len(self._drawn)
         shown = self._counted(text)
         cut = f"\n⟨{len(text) - len(shown):,} characters left out⟩" if len(shown) < len(text) else ""
         left = self.looks - self.spent
-        said = f"{fenced('look', shown + cut, self.mark)}\nYou may look {left} more times, or give your verdict."
+        mark = self.marks[-1]
+        said = f"{fenced('look', shown + cut, mark)}\nYou may look {left} more times, or give your verdict."
         if not self._drawn:
             return said
-        before, end, after = said.rpartition(f"\n</look {self.mark}>")
+        before, end, after = said.rpartition(f"\n</look {mark}>")
         pictures = [picture_part(url) for url in self._drawn]
         return [{"type": "text", "text": before}, *pictures, {"type": "text", "text": end.lstrip() + after}]
 
@@ -119,10 +126,25 @@ class Looking:
         return shown
 
     def _entry(self, name: str) -> str:
-        """The entry with a number, which may start with #."""
+        """The entry with a number, which may start with #, and its pictures."""
         number = name.lstrip("#")
         known = number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(self.citable.entries)
-        return self.citable.entries[int(number) - 1][0] if known else f"there is no entry {name[:80]!r}"
+        if not known:
+            return f"there is no entry {name[:80]!r}"
+        at = int(number) - 1
+        return "\n".join(filter(None, (self.citable.entries[at][0], *self._pictures_of(self.citable.pictures[at]))))
+
+    def _pictures_of(self, found: Sequence[Media]) -> Iterator[str]:
+        """A line for each picture of an entry that is shown, or that can't be, and one for the others."""
+        chosen = sorted(with_places(found, self.pictures))
+        for url, problem in decoded_pictures((found[at] for at in chosen), self.pixels):
+            yield self._numbered(url) if url else pictures_told(Counter([problem]))[0]
+        yield from pictures_told(Counter([""] * (len(found) - len(chosen))))
+
+    def _numbered(self, url: str) -> str:
+        """A reference to a picture of the current look."""
+        self._drawn.append(url)
+        return f"picture {len(self._drawn)} below"
 
     def _found(self, command: str) -> str:
         word, _, rest = command.partition(" ")
@@ -166,8 +188,7 @@ class Looking:
         if not page.picture:
             return ""
         if len(self._drawn) < self.pictures:
-            self._drawn.append(page.picture)
-            return f": picture {len(self._drawn)} below"
+            return f": {self._numbered(page.picture)}"
         told = "; no picture of it can be shown"
         return f"{told}. The text in sight:\n{page.text}" if page.text else told
 
@@ -215,9 +236,11 @@ def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, cl
     ]
     if not runs:
         return request
-    looking = Looking(runs, request.meta[CITABLE], clear, request.meta["fence"], *limits)
+    looking = Looking(runs, request.meta[CITABLE], clear, (request.meta["fence"], request.meta["run_fence"]), *limits)
     pages = _PICTURES.format(limits.pictures) if limits.pictures else _NO_PICTURES
     offer = _OFFER.format(looks=limits.looks, room=limits.room, pages=pages)
+    if limits.pictures and has_pictures(texts):
+        offer = offer.replace("entry #N.", "entry #N and its pictures.")
     said = Message(role=last["role"], content=_followed_by(last["content"], offer))
     return replace(request, prompt=[*request.prompt[:-1], said], meta={**request.meta, LOOKING: looking})
 

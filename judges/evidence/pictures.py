@@ -11,14 +11,18 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from verikit.errors import AgentFault, VerikitError
 from verikit.judges.evidence.attached import decoded
-from verikit.judges.evidence.content import Media
+from verikit.judges.evidence.media import Media, address_of, is_embedded
 from verikit.judges.evidence.shown import NotShown
 from verikit.types import Message
+
+if TYPE_CHECKING:
+    from verikit.artifacts.box import BoxReader
 
 MOST_PICTURES = 16
 """Maximum pictures in one request."""
@@ -61,7 +65,7 @@ class PictureSlots:
         if len(self._urls) == MOST_PICTURES:
             raise NotShown(f"there are more than {MOST_PICTURES} pictures")
         try:
-            self._urls.append(_sent(_file_of(item.part)))
+            self._urls.append(item.url or picture_sent(item))
         except AgentFault as problem:
             raise NotShown(f"the {what} has a picture that can't be read: {problem}", nothing=name) from None
         except VerikitError as problem:
@@ -88,54 +92,50 @@ class PictureSlots:
         return parts
 
 
-def _file_of(part: Any) -> bytes:
+def _file_of(item: Media) -> bytes:
     """The picture that a content part embeds.
 
     Raises:
         NotShown: The part embeds no picture.
         AgentFault: The embedded data is not base64.
     """
-    told = _address_of(part)
-    head, comma, data = told.partition(",")
-    if not (comma and head.startswith("data:") and head.endswith(";base64")):
-        hint = '"image_url": {"url": "data:image/png;base64,…"}'
-        raise NotShown("it is not embedded, and nothing is fetched", hint=hint)
-    return decoded(data)
+    if not is_embedded(item):
+        raise NotShown(
+            "it is not embedded, and nothing is fetched", hint='"image_url": {"url": "data:image/png;base64,…"}'
+        )
+    return decoded(address_of(item.part).partition(",")[2])
 
 
-def _address_of(part: Any) -> str:
-    """A part's picture as a `data:` URL, from OpenAI's, Anthropic's and MCP's formats.
+def picture_sent(item: Media, at_most: int = LONG_SIDE) -> str:
+    """A picture as the engine receives it: decoded in the sandbox, with its pixels as a PNG in a `data:` URL.
 
-    Otherwise its value unchanged.
-    """
-    if not isinstance(part, Mapping):
-        return ""
-    source = part.get("source")
-    embedded = source if isinstance(source, Mapping) else part
-    if isinstance(data := embedded.get("data"), str):
-        return f"data:;base64,{data}"
-    found = part.get("image_url", part.get("image"))
-    if isinstance(found, Mapping):
-        found = found.get("url")
-    return found if isinstance(found, str) else ""
-
-
-@lru_cache(maxsize=16)
-def _sent(file: bytes) -> str:
-    """A picture as the engine receives it: decoded in the sandbox, with its pixels as a PNG.
+    Args:
+        item: The picture.
+        at_most: Maximum pixels of its longer side.
 
     Raises:
         AgentFault: It is not a picture.
-        NotShown: It has several frames.
+        NotShown: It is not embedded, is too large or has several frames.
         VerikitError: It could not be decoded here.
     """
+    return _sent(_file_of(item), at_most)
+
+
+@lru_cache(maxsize=16)
+def _sent(file: bytes, at_most: int) -> str:
     from verikit.artifacts.box import observe  # loads the sandbox
     from verikit.verifiers.image.verifier import READER
 
-    seen = observe(READER, [file], {"at_most": LONG_SIDE})
+    seen = observe(with_room(READER, at_most), [file], {"at_most": at_most})
     if seen["frames"] > 1:
         raise NotShown(f"it has {seen['frames']} frames, and a judge sees one")
     return embedded(seen)
+
+
+def with_room(reader: BoxReader, at_most: int) -> BoxReader:
+    """A reader that may return a picture whose sides have this many pixels: 6 hex digits each."""
+    needed = (6 * at_most**2 >> 10) + reader.limits.output_kb
+    return replace(reader, limits=replace(reader.limits, value_kb=max(reader.limits.value_kb, needed)))
 
 
 def embedded(seen: Mapping[str, Any]) -> str:

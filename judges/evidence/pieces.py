@@ -77,7 +77,7 @@ def read_in_pieces(
         read = _noted(plan, take(made, len(plan.requests)))
         run = batch[plan.row][plan.name]
         if isinstance(run, Evidence):
-            read = replace(read, acts=run.acts, citable=run.citable, workspace=run.workspace)
+            read = replace(read, pictures=run.pictures, acts=run.acts, citable=run.citable, workspace=run.workspace)
         found[plan.row][plan.name] = read
     return found
 

@@ -17,6 +17,7 @@ from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import RunEntry, changed_files, entries
 from verikit.judges.evidence.fold import fold
+from verikit.judges.evidence.media import Media
 from verikit.judges.evidence.special_tokens import without_specials
 from verikit.judges.match.entrants import read_entrants
 from verikit.types import Group, Sample
@@ -186,12 +187,14 @@ def test_folding_is_linear(linear, text):
 
 
 kinds = st.sampled_from(["says", "calls", "result", "error", "user", "file"])
-runs = st.lists(st.builds(RunEntry, kinds, st.text(alphabet="ab\n[#1]", max_size=4000)), min_size=1, max_size=60)
+pictures = st.sampled_from([(), (Media("picture", "0", {"image_url": "data:;base64,AAAA"}),) * 3])
+texts = st.text(alphabet="ab\n[#1]", max_size=4000)
+runs = st.lists(st.builds(RunEntry, kinds, texts, pictures=pictures), min_size=1, max_size=60)
 
 
 @given(runs, st.integers(1000, 6000))
 def test_a_digest_keeps_to_its_budget_and_says_what_it_shows(run, tokens):
-    made = digest(run, DigestBudget(tokens, without_specials))
+    made = digest(run, DigestBudget(tokens, without_specials, pictures=16))
     numbers = [turn.number for turn in made.turns if turn.number]
     assert sum(len(turn.text) + 40 for turn in made.turns) <= 4 * tokens + 4000
     assert (made.entries, made.seen) == (len(run), len(numbers))
