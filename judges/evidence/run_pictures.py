@@ -55,7 +55,7 @@ def decoded_pictures(found: Iterable[Media], at_most: int = LONG_SIDE) -> Iterat
     Raises:
         VerikitError: One could not be decoded here, whatever its content.
     """
-    from verikit.artifacts.box import OverLimit  # loads the sandbox
+    from verikit.artifacts.box import ReaderOverLimit  # loads the sandbox
 
     stopped = False
     for item in found:
@@ -63,7 +63,7 @@ def decoded_pictures(found: Iterable[Media], at_most: int = LONG_SIDE) -> Iterat
         try:
             url = "" if stopped else picture_sent(item, at_most)
         except (AgentFault, NotShown) as error:
-            problem, stopped = uncited(str(error)), isinstance(error, OverLimit)
+            problem, stopped = uncited(str(error)), isinstance(error, ReaderOverLimit)
         except WorkspaceError:  # its text may differ each time
             problem, stopped = "its reader failed", True
         yield url, problem

@@ -7,7 +7,7 @@ import pytest
 from tests.judges.test_content import JUDGES, text_part
 from tests.judges.test_pictures import part
 from tests.judges.test_run_pictures import judged, run, said, sent, shot, step
-from verikit.artifacts.box import OverLimit
+from verikit.artifacts.box import ReaderOverLimit
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.judges.evidence import pictures
 from verikit.judges.evidence.pictures import MOST_PICTURES
@@ -47,7 +47,7 @@ def test_pictures_do_not_push_out_errors():
     assert sent(request)
 
 
-@pytest.mark.parametrize("problem", [OverLimit("more than 20 s of CPU time"), WorkspaceError("ended at 20 s")])
+@pytest.mark.parametrize("problem", [ReaderOverLimit("more than 20 s of CPU time"), WorkspaceError("ended at 20 s")])
 def test_after_a_picture_that_takes_its_reader_to_a_limit_no_other_is_decoded(problem, monkeypatch):
     calls = []
 

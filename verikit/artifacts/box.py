@@ -60,7 +60,7 @@ class BoxReader:
         return f"{loads}{self.module}.warm()\n" if self.warm else loads
 
 
-class OverLimit(AgentFault):
+class ReaderOverLimit(AgentFault):
     """Reading the file takes more time or memory than it may."""
 
 
@@ -122,7 +122,7 @@ def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> Agent
     The second reader needs no package.
     """
     if reader.kind and (limit := _limit_met(reader.limits, result)):
-        return OverLimit(f"reading the file takes more than {limit}")
+        return ReaderOverLimit(f"reading the file takes more than {limit}")
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():
         second = _run(

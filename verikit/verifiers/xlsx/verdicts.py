@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from verikit.types import Score
 from verikit.verifiers.xlsx.engines import Found
@@ -71,10 +71,13 @@ def _near(value: float, expected: float, tolerance: float, decimals: int | None)
 def at_moment(found: Found, expected: Any) -> bool:
     """Whether a value is an expected date or time, to the nearest second. Other values must be equal."""
     value = found.value
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, expected))
-    if numbers and not (found.error or found.unknown):
-        return abs(value - expected) <= _SECOND / 2  # type: ignore[operator]
+    if _is_number(value) and _is_number(expected) and not (found.error or found.unknown):
+        return abs(value - expected) <= _SECOND / 2
     return matches(found, expected, 0.0)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def alike(tolerance: float, a: Found, b: Found) -> bool:
