@@ -47,7 +47,7 @@ PROBLEMS = 40
 """Problems that a seed's labels are made from."""
 LESSONS = 64
 """Rationales at most that a GenPRM learns from."""
-TURNS = 3
+TURNS, AT_ONCE = 3, 32
 SOLUTIONS, PLANTED = 60, 40
 """Rows in the forms of ProcessBench and PRMBench."""
 REPLY_TOKENS, REVIEW_TOKENS = 90, 96
@@ -241,13 +241,13 @@ class HeldOut:
                           for index in range(len(steps))])  # fmt: skip
         return found
 
-    def chosen(self, scores: Sequence[Score] | None, selector: Selector, count: int = CHOSEN_FROM) -> float:
+    def chosen(self, scores: Sequence[float | None] | None, selector: Selector, count: int = CHOSEN_FROM) -> float:
         """Share of questions whose chosen reply is right."""
         by_pair = dict(zip(self.different, scores, strict=True)) if scores else {}
         hits = []
         for row in self.rows:
             texts = row["replies"][:count]
-            given = [Score(by_pair[row["prompt"], text].value if scores else 1.0, answer="".join(numbers(text)[-1:]))
+            given = [Score(by_pair[row["prompt"], text] if scores else 1.0, answer="".join(numbers(text)[-1:]))
                      for text in texts]  # fmt: skip
             picked = selector.select(Group(row["prompt"], tuple(texts)), given)[0]
             hits.append(is_right(texts[picked], row["answer"]))
@@ -284,19 +284,33 @@ def measure(work: Path, seed: int) -> JsonObject:
     judges["head"] = Classifier(str(work / f"head-{seed}"))
     found: JsonObject = {"vote": {"AUC": held.auc(held.vote()), "seen lengths": held.auc(held.vote(), REVIEWED)}}
     for name, judge in judges.items():
-        before = writer.tokens
-        scores = judge.score(held.samples)
-        rewards = [[step.value for step in score.steps] for score in scores]
+        reviews = reviewed(work / f"rewards-{name}-{seed}.jsonl", judge, held.samples, writer)
+        rewards = [row["steps"] for row in reviews]
+        values = [row["value"] for row in reviews]
         found[name] = {
             "AUC": held.auc(rewards), "seen lengths": held.auc(rewards, REVIEWED),
-            "no verdict": sum(value is None for values in rewards for value in values),
-            "best of 8": held.chosen(scores, Best()), "weighted": held.chosen(scores, Weighted(weights="raw")),
-            "tokens": (writer.tokens - before) / len(held.rows),
+            "no verdict": sum(value is None for steps in rewards for value in steps),
+            "best of 8": held.chosen(values, Best()), "weighted": held.chosen(values, Weighted(weights="raw")),
+            "tokens": sum(row["tokens"] for row in reviews) / len(held.rows),
         }  # fmt: skip
     found["majority"] = {str(n): held.chosen(None, Majority(), n) for n in (1, 8, 16, 24, 32)}
     found["reply tokens"] = fmean(tokens for row in held.rows for tokens in row["tokens"])
     found["critic"] = refined(work, held, writer, judges["full"], seed)
     return found
+
+
+def reviewed(file: Path, judge: StepVerifier, samples: Sequence[Sample], writer: Counted) -> list[JsonObject]:
+    """Each sample's step rewards, value and tokens written. A stopped part continues from the file."""
+    rows = read(file) if file.exists() else []
+    for start in range(len(rows), len(samples), AT_ONCE):
+        before = writer.tokens
+        scores = judge.score(samples[start : start + AT_ONCE])
+        tokens = (writer.tokens - before) / len(scores)
+        rows += [
+            {"steps": [step.value for step in score.steps], "value": score.value, "tokens": tokens} for score in scores
+        ]
+        write(file, rows)
+    return rows
 
 
 def refined(work: Path, held: HeldOut, writer: Counted, judge: StepVerifier, seed: int) -> JsonObject:
