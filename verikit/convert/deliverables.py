@@ -29,7 +29,7 @@ INPUTS = ("_input.xlsx", "_init.xlsx")
 DECIMALS = 2
 """SpreadsheetBench compares numbers by two decimals."""
 TOLERANCE = 1e-8
-"""Stored times are read to the millisecond, which is a little more than 1e-8 days."""
+"""The largest tolerance that only covers rounding errors (`xlsx`). Times are `exact`, and compared by the second."""
 
 
 def spreadsheetbench(row: JsonRow) -> Iterator[JsonRow]:
@@ -124,7 +124,7 @@ def _values(answer: bytes, cells: list[str], sheet: str) -> dict[str, Any]:
     """The right values of cells, as options of `xlsx`. Formulas of the answer must give them too."""
     try:
         values, moments = stored_values(answer, cells, sheet)
-        exact = [name for name, value in values.items() if name in set(moments) or _is_date(value)]
+        exact = [*moments, *(name for name, value in values.items() if _is_date(value))]
         options: dict[str, Any] = {"values": values, "decimals": DECIMALS, "tolerance": TOLERANCE, "exact": exact}
         own = Workspace({"answer.xlsx": answer})
         score = Xlsx("answer.xlsx", **options, macros=True).checked(own, Sample("", ""))
