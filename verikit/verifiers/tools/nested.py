@@ -66,3 +66,10 @@ def writes_nothing(flag: str) -> bool:
     if not flag.startswith("--"):
         return bool(_PYTEST_SHORT.match(flag))
     return flag.partition("=")[0] in _PYTEST_READS or flag.startswith(("--cov=", "--cov-report=term"))
+
+
+def hides_code(arguments: Sequence[Word], command: SimpleCommand) -> bool:
+    """Whether a text doesn't show the code that a program in another language runs."""
+    in_arguments = any(word.text in ("-c", "-e") for word in arguments)
+    filled_in = any("$file" in word.text and not word.known for word in arguments)
+    return filled_in or (not in_arguments and hides_input(command))
