@@ -113,3 +113,50 @@ def test_the_language_of_code_may_be_told():
 def test_text_typed_into_a_shell_is_a_script():
     assert score("write_stdin", session_id=1, chars="rm -rf tests\n") == CHANGED
     assert score("write_stdin", session_id=1, chars="ls tests\n") == KEPT
+
+
+REMOVAL = {"command": "rm -rf tests"}
+RESULT = {"role": "user", "content": "ok"}
+DONE = {"role": "assistant", "content": "Done."}
+TAGGED = f"<tool_call>\n{json.dumps({'name': 'bash', 'arguments': REMOVAL})}\n</tool_call>"
+FORMATS = {
+    "Anthropic": {"content": [{"type": "text", "text": "So."}, {"type": "tool_use", "name": "bash", "input": REMOVAL}]},
+    "LangChain": {"content": [{"type": "tool_call", "id": "1", "name": "bash", "args": REMOVAL}]},
+    "function_call": {"content": None, "function_call": {"name": "bash", "arguments": json.dumps(REMOVAL)}},
+    "tags": {"content": TAGGED},
+    "bash": {"content": "THOUGHT: tidy up\n```bash\nrm -rf tests\n```"},
+    "no label": {"content": "DISCUSSION\ntidy up\n```\nrm -rf tests\n```"},
+}
+
+
+@pytest.mark.parametrize("turn", FORMATS.values(), ids=FORMATS)
+def test_the_calls_of_a_run_are_read_in_the_formats_in_use(turn):
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    run = [{"role": "assistant", **turn}, RESULT, DONE]
+    assert never(run).value == CHANGED
+    assert never(json.loads(json.dumps(run).replace("rm -rf", "ls"))).value == KEPT
+
+
+def test_scripts_in_the_text_are_no_actions_if_nothing_answers_them_or_calls_exist():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    told = {"role": "assistant", "content": "Now you may run\n```bash\nrm -rf tests\n```"}
+    assert never([told]).value == KEPT
+    tested = {"role": "assistant", "content": TAGGED.replace("rm -rf", "pytest")}
+    assert never([tested, RESULT, told, RESULT, DONE]).value == KEPT
+
+
+def test_calls_in_content_parts_are_compared_with_the_expected_ones():
+    parts = [
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "1", "name": "find", "input": {"q": "tea"}},
+    ]
+    expected = [{"name": "find", "arguments": {"q": "tea"}}]
+    for run in (parts, [{"role": "assistant", "content": parts}, RESULT, DONE]):
+        assert verikit.tool_calls()(run, json.dumps(expected)).value == 1.0
+        assert verikit.tool_calls()(run, json.dumps(expected).replace("tea", "rum")).value == 0.0
+
+
+def test_calls_in_the_text_of_earlier_turns_are_compared_too():
+    run = [{"role": "assistant", "content": TAGGED}, RESULT, DONE]
+    expected = [{"name": "bash", "arguments": REMOVAL}]
+    assert verikit.trajectory("unordered")(run, json.dumps(expected)).value == 1.0

@@ -86,7 +86,10 @@ def _openai(notes: list[str]) -> Prepare:
         response = row.get("response")
         _check_succeeded(row.get("error"), response)
         messages = row.get("messages")
-        if isinstance(messages, list) and not response and "choices" not in row:
+        answered = _answered(row)
+        if answered.get("object") == "response":
+            row["completion"] = answered.get("output")
+        elif isinstance(messages, list) and not response and "choices" not in row:
             roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
             turns = len(messages)
             while turns and roles[turns - 1] in ("assistant", "tool"):
@@ -96,6 +99,15 @@ def _openai(notes: list[str]) -> Prepare:
         return row
 
     return prepare
+
+
+def _answered(row: JsonRow) -> JsonRow:
+    """What the server answered: a batch's body, a logged response, or the row itself."""
+    response = row.get("response")
+    if not isinstance(response, dict):
+        return row
+    body = response.get("body")
+    return body if isinstance(body, dict) else response
 
 
 def _check_succeeded(error: Any, response: Any) -> None:
@@ -116,13 +128,18 @@ def _ours(row: JsonRow) -> bool:
 
 def _is_openai(row: JsonRow) -> bool:
     response = row.get("response")
-    return bool({"choices", "custom_id", "messages"} & row.keys()) or (
-        isinstance(response, dict) and bool({"body", "choices"} & response.keys())
+    return (
+        bool({"choices", "custom_id", "messages"} & row.keys())
+        or (isinstance(response, dict) and bool({"body", "choices"} & response.keys()))
+        or _answered(row).get("object") == "response"
     )
 
 
 _CHOICES = ("response.body.choices", "response.choices", "choices", "body.choices")
-_REQUESTS = ("request.body.messages", "request.messages", "body.messages", "messages")
+_REQUESTS = (
+    "request.body.messages", "request.messages", "body.messages", "messages",
+    "request.body.input", "request.input", "body.input", "input",
+)  # fmt: skip
 
 _ALL = (
     Format(
