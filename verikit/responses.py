@@ -30,7 +30,8 @@ def output_of(response: Any) -> Any:
 
 def are_items(value: Sequence[Any]) -> bool:
     """Whether a list has calls, results or thoughts as items of their own, next to messages or alone."""
-    return any(map(_is_step, value)) and all(_kind(item) or _has_role(item) for item in value)
+    others = [item for item in value if type(item) is not dict or "role" not in item]  # none, as a rule
+    return any(map(_is_step, others)) and all(_kind(item) or _has_role(item) for item in others)
 
 
 def from_responses(items: Iterable[Any]) -> Sequence[Item]:
