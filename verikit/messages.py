@@ -104,10 +104,15 @@ def as_mapping(message: Any) -> CompletionMessage:
         raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
     own = {key: value for key in MESSAGE_KEYS if (value := getattr(message, key, None)) is not None}
     if isinstance(parts := own.get("content"), list):
-        own["content"] = [part if isinstance(part, (str, Mapping)) else plain(part) or part for part in parts]
+        own["content"] = list(map(_as_part, parts))
     if calls := own.get("tool_calls"):
         own["tool_calls"] = [_as_call(call) for call in calls] if isinstance(calls, Iterable) else []
     return {"role": "assistant", "content": None, **own}
+
+
+def _as_part(part: Any) -> Any:
+    """A content part as a mapping, if it can be one."""
+    return part if isinstance(part, (str, Mapping)) else plain(part) or part
 
 
 def content_text(content: Any) -> str:
@@ -159,12 +164,12 @@ def calls_among(content: Any) -> list[Any]:
     return [part for part in parts if isinstance(part, Mapping) and part.get("type") in (*CALL_PARTS, "function_call")]
 
 
-def calls_made(message: CompletionMessage) -> list[Any]:
-    """Return the tool calls of a message as they are stored: in its parts, `tool_calls`, and `function_call`."""
+def calls_beside(message: CompletionMessage) -> list[Any]:
+    """Return the tool calls next to a message's content, as they are stored: `tool_calls` and `function_call`."""
     listed = message.get("tool_calls")
-    found = listed if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
+    found = list(listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else []
     legacy = message.get("function_call")
-    return [*calls_among(message.get("content")), *found, *([legacy] if isinstance(legacy, Mapping) else [])]
+    return [*found, legacy] if isinstance(legacy, Mapping) else found
 
 
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:

@@ -42,25 +42,28 @@ def from_responses(items: Iterable[Any]) -> Sequence[Item]:
     turns: list[dict[str, Any]] = []
     thoughts: list[str] = []
     for item in map(plain, items):
-        kind = _kind(item)
-        if kind == "reasoning":
+        if _kind(item) == "reasoning":
             thoughts += _reasoning_texts(item)
-            continue
-        if kind.endswith(_OUTPUT):
-            turns.append(_result(item))
-            continue
-        if _is_call(kind):
-            _add_call(turns, item, kind)
-        elif kind == "message" or (not kind and _has_role(item)):
-            turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
-        else:
-            continue
-        if thoughts and turns[-1]["role"] == "assistant":
+        elif _add(turns, item) and thoughts:
             turns[-1]["reasoning_content"] = "\n\n".join(thoughts)
             thoughts = []
-        if any(item.get(key) is not None for key in _RESULTS):
+        if _is_call(_kind(item)) and _has_result(item):
             turns.append(_result(item))
     return turns
+
+
+def _add(turns: list[dict[str, Any]], item: Item) -> bool:
+    """Add an item to the messages. Returns whether the model said or did it."""
+    kind = _kind(item)
+    if kind.endswith(_OUTPUT):
+        turns.append(_result(item))
+    elif _is_call(kind):
+        _add_call(turns, item, kind)
+        return True
+    elif kind == "message" or (not kind and _has_role(item)):
+        turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
+        return bool(turns[-1]["role"] == "assistant")
+    return False
 
 
 def _kind(item: Any) -> str:
@@ -114,6 +117,10 @@ def _arguments(item: Item) -> Any:
     given = {key: value for key, value in item.items() if key not in (*_FRAME, *_RESULTS) and value is not None}
     only = next(iter(given.values())) if len(given) == 1 else None
     return only if isinstance(only, Mapping) else given
+
+
+def _has_result(item: Item) -> bool:
+    return any(item.get(key) is not None for key in _RESULTS)
 
 
 def _call_id(item: Item) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.errors import UsageError
 from verikit.judges.evidence.media import Media, pictures_in
-from verikit.messages import CALL_PARTS, CompletionMessage, by_assistant, content_text, media_of
+from verikit.messages import CALL_PARTS, CompletionMessage, by_assistant, calls_beside, content_text, media_of
 
 EntryKind = Literal["says", "calls", "result", "error", "user", "manifest", "file"]
 ACTIONS: tuple[EntryKind, ...] = ("calls", "result", "error", "file")
@@ -75,11 +75,8 @@ def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iter
     if (said := reply(text).strip()) or pictures:
         yield RunEntry("says", said, pictures=pictures), ""
     yield from _of_parts(content)
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
+    for call in calls_beside(message):
         yield RunEntry("calls", call_text(call)), _id(call)
-    if isinstance(call := message.get("function_call"), Mapping):
-        yield RunEntry("calls", call_text(call)), ""
 
 
 def _of_parts(content: Any) -> Iterator[tuple[RunEntry, str]]:

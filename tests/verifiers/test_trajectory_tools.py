@@ -53,7 +53,7 @@ def test_scripts_of_a_list_may_share_a_shell_or_not(scripts, verdict):
     assert score("run_commands", commands=scripts) == verdict
 
 
-@pytest.mark.parametrize("key", ["workdir", "cwd", "working_directory"])
+@pytest.mark.parametrize("key", ["workdir", "Cwd", "working_directory", "workingDirectory"])
 def test_a_command_runs_in_the_folder_that_its_call_names(key):
     assert score("exec_command", cmd="rm a.py", **{key: "tests"}) == CHANGED
     assert score("exec_command", cmd="rm a.py", **{key: "/workspace/tests"}) == CHANGED
@@ -108,6 +108,22 @@ def test_the_language_of_code_may_be_told():
     assert score("execute", language="bash", code="rm -rf tests") == CHANGED
     assert score("execute", language="python", code="open('tests/a.py', 'w')") is UNDECIDED
     assert score("execute_bash", code="rm -rf tests") == CHANGED
+
+
+@pytest.mark.parametrize("key", ["command", "CommandLine", "shell_command", "cmd"])
+def test_a_script_is_found_whatever_its_argument_is_called(key):
+    assert score("run_command", **{key: "rm -rf tests"}) == CHANGED
+    assert score("run_command", **{key: "ls tests"}) == KEPT
+
+
+def test_a_shell_without_a_known_argument_is_undecided_if_it_mentions_the_path():
+    assert score("bash", said="rm -rf tests") is UNDECIDED
+    assert score("bash", restart=True) == KEPT
+
+
+def test_a_tool_that_runs_tests_reads_them():
+    assert score("run_tests", files=["tests/a.py"]) == KEPT
+    assert score("apply_diff", path="tests/a.py", diff="@@") == CHANGED
 
 
 def test_text_typed_into_a_shell_is_a_script():

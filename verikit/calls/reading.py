@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.calls import expressions, plain, python, source
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
-from verikit.messages import CompletionMessage, by_assistant, calls_made, content_text
+from verikit.messages import CompletionMessage, by_assistant, calls_among, calls_beside, content_text
 from verikit.platform.numbers import distinct
 from verikit.replies.split import reply_text
 from verikit.types import Sample
@@ -75,7 +75,7 @@ def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
     """The calls of the assistant's messages in order, in the formats of OpenAI and Anthropic. Text is not read."""
     found: list[ToolCall] = []
     for message in filter(by_assistant, messages):
-        found += map(read_call, calls_made(message))
+        found += map(read_call, [*calls_among(message.get("content")), *calls_beside(message)])
     return _capped(found)
 
 

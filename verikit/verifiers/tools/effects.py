@@ -19,9 +19,9 @@ from verikit.verifiers.tools.nested import (
     INTERPRETERS,
     SHELLS,
     has_code,
-    hides_code,
     script_file,
     script_text,
+    shown_code,
     writes_nothing,
 )
 from verikit.verifiers.tools.patched import PATCH_PROGRAMS, patched_files
@@ -350,8 +350,8 @@ class _Shell:
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
         if has_code(arguments):
-            code = "\n".join([*(word.text for word in arguments), command.given or ""])
-            yield Effect("hides", told=told) if hides_code(arguments, command) else Effect("opaque", told=code)
+            code = shown_code(arguments, command)
+            yield Effect("hides", told=told) if code is None else Effect("opaque", told=code)
             return
         files = [word for word in arguments if not word.text.startswith("-")]
         if "-m" not in {word.text for word in arguments}:

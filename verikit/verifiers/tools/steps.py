@@ -17,15 +17,20 @@ from verikit.verifiers.tools.effects import Does, Effect, shell_effects
 from verikit.verifiers.tools.patched import PATCH_PROGRAMS, patched_files
 from verikit.verifiers.tools.places import placed
 
-_EDITS = tuple("write edit create replace insert append delete remove save patch move rename".split())
-_LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")
+_EDITS = tuple(
+    "write edit create replace insert append delete remove save patch move rename update modify apply".split()
+)
+_LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find", "test")
 _SHELL_TOOLS = ("bash", "shell", "terminal", "execute", "exec", "run", "command", "cmd", "stdin", "send_keys")
 _CODE_TOOLS = frozenset("python ipython jupyter notebook code javascript node repl".split())
 _SHELLS = frozenset("bash sh shell zsh dash ksh terminal cmd".split())
-_COMMAND_KEYS = ("command", "cmd", "script", "commands", "keystrokes", "keys", "chars", "code", "input")
-_SEVERAL = ("commands", "keystrokes", "keys")
+_COMMAND_KEYS = frozenset(
+    """command cmd script commands cmds commandline shellcommand bashcommand keystrokes keys chars code input""".split()
+)
+"""Arguments that are scripts, in lower case without `_`. So are the keys below."""
+_SEVERAL = ("commands", "cmds", "keystrokes", "keys")
 """Arguments whose list has one script in each place. Another list is a program with its arguments."""
-_FOLDER_KEYS = ("workdir", "cwd", "working_directory", "working_dir", "workingDirectory")
+_FOLDER_KEYS = ("workdir", "cwd", "workingdirectory", "workingdir")
 _PATH_WORDS = frozenset(
     """path paths file files filename filenames filepath target source destination dest src dir directory folder
     uri""".split()
@@ -41,17 +46,25 @@ def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
         yield Effect("hides", told=call.problem[:_TOLD])
         return
     told = f"{call.name}({str(dict(call.arguments))[:_TOLD]})"
-    scripts = [(key, call.arguments[key]) for key in _COMMAND_KEYS if key in call.arguments]
-    if scripts and _runs_code(call):
-        yield from (Effect("opaque", told=str(script)) for _, script in scripts)
-    elif scripts and any(word in call.name.lower() for word in _SHELL_TOOLS):
-        for key, script in scripts:
-            yield from _in_shell(key, script, _folder(call.arguments), root)
+    yield from _of_scripts(call, root)
     does = _does(call)
     for path in _paths(call.arguments):
         yield Effect(does, placed(path.removeprefix("file://"), "", root), told=told)
     if call.name.lower() in PATCH_PROGRAMS:
         yield from _patched(call, root, told)
+
+
+def _of_scripts(call: ToolCall, root: str) -> Iterator[Effect]:
+    """The effects of the scripts and the code among a call's arguments."""
+    scripts = {key: value for name, value in call.arguments.items() if (key := _key(name)) in _COMMAND_KEYS}
+    if _runs_code(call):
+        yield from (Effect("opaque", told=str(script)) for script in scripts.values())
+    elif any(word in call.name.lower() for word in _SHELL_TOOLS):
+        folder = _folder(call.arguments)
+        for key, script in scripts.items():
+            yield from _in_shell(key, script, folder, root)
+        if not scripts and _words(call.name) & _SHELLS:
+            yield Effect("opaque", told=str(dict(call.arguments)))
 
 
 def _runs_code(call: ToolCall) -> bool:
@@ -83,7 +96,7 @@ def _started(script: str, folder: str) -> str:
 def _scripts(value: Any) -> Iterator[str]:
     """The scripts of a list, whose places are strings or objects such as `{"keystrokes": …}`."""
     for one in value if isinstance(value, list) else [value]:
-        keys = [key for key in _COMMAND_KEYS if key in one] if isinstance(one, Mapping) else []
+        keys = [key for key in one if _key(key) in _COMMAND_KEYS] if isinstance(one, Mapping) else []
         yield from (_one_script(one[key]) for key in keys)
         if not keys:
             yield str(one)
@@ -97,7 +110,7 @@ def _one_script(value: Any) -> str:
 
 def _folder(arguments: Mapping[str, Any]) -> str:
     """The folder that a shell tool is told to start in; "" for the workspace."""
-    return next((folder for key in _FOLDER_KEYS if isinstance(folder := arguments.get(key), str)), "")
+    return next((value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str)), "")
 
 
 def _does(call: ToolCall) -> Does:
@@ -113,7 +126,7 @@ def _paths(value: Any, key: str = "") -> Iterator[str]:
     """The strings under keys such as `path`, `file_path` and `targetFile`, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            if name not in _FOLDER_KEYS:
+            if _key(name) not in _FOLDER_KEYS:
                 yield from _paths(inner, str(name))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
@@ -130,6 +143,11 @@ def _patched(call: ToolCall, root: str, told: str) -> Iterator[Effect]:
         yield Effect("writes", placed(path, "", root), told=told)
     if not paths and not any(True for _ in _paths(call.arguments)):
         yield Effect("writes", known=False, told=told)
+
+
+def _key(name: Any) -> str:
+    """The name of an argument, whatever its style: `working_directory`, `workingDirectory`."""
+    return str(name).lower().replace("_", "")
 
 
 def _words(name: str, *, last: bool = False) -> set[str]:

@@ -230,24 +230,27 @@ def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int,
 
     In a run without any call, the fenced scripts that something answers are the actions, as in mini-swe-agent.
     """
-    calls = [_calls(turn) if by_assistant(turn) else [] for turn in turns]
-    only_text = not any(calls)
+    calls = [_calls(turn) for turn in turns]
+    acts_by_text = not any(calls)
     number = 0
     for at, turn in enumerate(turns):
-        if not by_assistant(turn):
-            continue
-        number += 1
+        number += by_assistant(turn)
         for call in calls[at]:
             yield from ((number, effect) for effect in effects_of(call, root))
-        if only_text and turns[at + 1 : at + 2] and not by_assistant(turns[at + 1]):
-            scripts = [script for label, script in fenced(_said(turn)) if label in _SHELL_FENCES]
-            for script in scripts:
-                yield from ((number, effect) for effect in shell_effects(script, root))
+        for script in _scripts(turns[at : at + 2]) if acts_by_text else ():
+            yield from ((number, effect) for effect in shell_effects(script, root))
+
+
+def _scripts(turns: Sequence[CompletionMessage]) -> list[str]:
+    """The fenced scripts of a turn of the model, if a turn that is not the model's follows it."""
+    if [by_assistant(turn) for turn in turns] != [True, False]:
+        return []
+    return [script for label, script in fenced(_said(turns[0])) if label in _SHELL_FENCES]
 
 
 def _calls(turn: CompletionMessage) -> list[ToolCall]:
-    """The calls of a turn, or those that its text contains."""
-    return calls_in([turn]) or text_calls(_said(turn))
+    """The calls of the model's turn, or those that its text contains."""
+    return (calls_in([turn]) or text_calls(_said(turn))) if by_assistant(turn) else []
 
 
 def _said(turn: CompletionMessage) -> str:
