@@ -21,7 +21,7 @@ from typing import Any
 
 import verikit
 from verikit.env import check
-from verikit.messages import from_responses
+from verikit.responses import from_responses
 from verikit.types import Sample
 
 PAGE = Path(__file__).parents[1] / "docs" / "environments.md"

@@ -12,9 +12,10 @@ from verikit import Sample, verifier
 from verikit.adapters import to_lm_eval, to_trl, to_verifiers, to_verl
 from verikit.adapters.ray_data import ScoreBatch
 from verikit.errors import UsageError
-from verikit.messages import content_text, continuation, from_responses
+from verikit.messages import content_text, continuation
 from verikit.names.spec import load
 from verikit.readers import read
+from verikit.responses import from_responses
 from verikit.serve.protocols import NATIVE, PROTOCOLS
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "tea"}'}}

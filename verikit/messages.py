@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.errors import UsageError
+from verikit.responses import are_items, from_responses, output_of, plain
 
 CompletionMessage = Mapping[str, Any]
 """One message of a completion."""
@@ -26,7 +27,9 @@ MEDIA_PARTS: Mapping[str, str] = {
     **dict.fromkeys(("file", "input_file", "document"), "file"),
 }
 """Types of content parts without text, and a word for each."""
-_PARTS = frozenset((*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS))
+CALL_PARTS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call")
+"""Types of content parts that are a tool call."""
+_PARTS = frozenset((*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS, *CALL_PARTS))
 MESSAGE_KEYS = ("role", "content", "tool_calls", *THOUGHT_KEYS, "name", "tool_call_id")
 """Keys that are read from a message."""
 
@@ -69,17 +72,23 @@ def by_assistant(message: CompletionMessage) -> bool:
 def messages_of(completion: Any) -> Sequence[CompletionMessage]:
     """Return a completion's messages as mappings. Empty for a string.
 
+    A response of OpenAI's Responses API, or its items, become messages.
+
     Raises:
         UsageError: It is neither a string nor messages.
     """
     if isinstance(completion, str):
         return ()
+    completion = output_of(completion)
     if isinstance(completion, Mapping):
         completion = [completion]
     if are_parts(completion):
         return ({"role": "assistant", "content": completion},)
     if not isinstance(completion, Iterable):
         raise UsageError(f"a completion must be a string or a list of messages, got {type(completion).__name__}")
+    completion = tuple(completion)
+    if are_items(completion):
+        return tuple(from_responses(completion))
     return tuple(message if type(message) is dict else as_mapping(message) for message in completion)
 
 
@@ -94,9 +103,16 @@ def as_mapping(message: Any) -> CompletionMessage:
     if not hasattr(message, "content"):
         raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
     own = {key: value for key in MESSAGE_KEYS if (value := getattr(message, key, None)) is not None}
+    if isinstance(parts := own.get("content"), list):
+        own["content"] = list(map(_as_part, parts))
     if calls := own.get("tool_calls"):
         own["tool_calls"] = [_as_call(call) for call in calls] if isinstance(calls, Iterable) else []
     return {"role": "assistant", "content": None, **own}
+
+
+def _as_part(part: Any) -> Any:
+    """A content part as a mapping, if it can be one."""
+    return part if isinstance(part, (str, Mapping)) else plain(part) or part
 
 
 def content_text(content: Any) -> str:
@@ -142,6 +158,20 @@ def media_said(messages: Sequence[CompletionMessage]) -> list[str]:
     return [word for message in messages if by_assistant(message) for word in media_of(message.get("content"))]
 
 
+def calls_among(content: Any) -> list[Any]:
+    """Return the parts of a message's content that are tool calls, as in Anthropic's format."""
+    parts = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
+    return [part for part in parts if isinstance(part, Mapping) and part.get("type") in (*CALL_PARTS, "function_call")]
+
+
+def calls_beside(message: CompletionMessage) -> list[Any]:
+    """Return the tool calls next to a message's content, as they are stored: `tool_calls` and `function_call`."""
+    listed = message.get("tool_calls")
+    found = list(listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else []
+    legacy = message.get("function_call")
+    return [*found, legacy] if isinstance(legacy, Mapping) else found
+
+
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:
     """Return the messages after the prompt. If the conversation doesn't start with it, start at the model's first turn.
 
@@ -167,43 +197,6 @@ def rebuilt(text: str, keys: Mapping[str, Any]) -> Sequence[CompletionMessage]:
     if "role" not in keys and not keys.get("tool_calls"):
         return ()
     return ({"role": "assistant", **{key: keys[key] for key in MESSAGE_KEYS if key in keys}, "content": text},)
-
-
-def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
-    """Return the messages of `output` in OpenAI's Responses API.
-
-    Calls and thoughts go to the message they belong to.
-    """
-    turns: list[dict[str, Any]] = []
-    thoughts: list[str] = []
-    for item in items:
-        kind = item.get("type", "message") if isinstance(item, Mapping) else None
-        if kind == "reasoning":
-            thoughts += _reasoning_texts(item)
-        elif kind == "function_call_output":
-            turns.append({"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")})
-        elif kind == "message":
-            turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
-        elif kind == "function_call":
-            _add_call(turns, item)
-        if thoughts and kind in ("message", "function_call"):
-            turns[-1][THOUGHT_KEYS[0]] = "\n\n".join(thoughts)
-            thoughts = []
-    return turns
-
-
-def _reasoning_texts(item: Mapping[str, Any]) -> list[str]:
-    parts = item.get("content") or item.get("summary") or ()
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return [text for text in texts if isinstance(text, str)]
-
-
-def _add_call(turns: list[dict[str, Any]], item: Mapping[str, Any]) -> None:
-    """Add a call to the calls before it, or in a message of its own."""
-    if not (turns and "tool_calls" in turns[-1]):
-        turns.append({"role": "assistant", "content": None, "tool_calls": []})
-    called = {"name": item.get("name"), "arguments": item.get("arguments")}
-    turns[-1]["tool_calls"].append({"id": item.get("call_id"), "type": "function", "function": called})
 
 
 def _as_call(call: Any) -> Any:

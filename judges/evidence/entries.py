@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.errors import UsageError
 from verikit.judges.evidence.media import Media, pictures_in
-from verikit.messages import CompletionMessage, by_assistant, content_text, media_of
+from verikit.messages import CALL_PARTS, CompletionMessage, by_assistant, calls_beside, content_text, media_of
 
 EntryKind = Literal["says", "calls", "result", "error", "user", "manifest", "file"]
 ACTIONS: tuple[EntryKind, ...] = ("calls", "result", "error", "file")
-_CALL_PARTS = ("tool_use", "tool_call", "function_call")
-_RESULT_PARTS = ("tool_result", "function_call_output")
+_CALL_PARTS = (*CALL_PARTS, "function_call")
+_RESULT_PARTS = ("tool_result", "mcp_tool_result", "function_call_output")
 _RESULT_ROLES = ("tool", "function", "ipython", "environment", "observation")
 
 
@@ -75,8 +75,7 @@ def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iter
     if (said := reply(text).strip()) or pictures:
         yield RunEntry("says", said, pictures=pictures), ""
     yield from _of_parts(content)
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
+    for call in calls_beside(message):
         yield RunEntry("calls", call_text(call)), _id(call)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
 from verikit.errors import SchemaError
-from verikit.messages import from_responses
+from verikit.responses import from_responses
 from verikit.types import Sample
 
 GOLDS = ("expected_answer", *GOLD_KEYS)

@@ -23,6 +23,7 @@ from verikit.names.reward_functions import GOLD_KEYS as GOLD_KEYS
 from verikit.names.spec import load
 from verikit.platform.system import at_fork
 from verikit.replies.split import Reads
+from verikit.responses import are_items, from_responses
 from verikit.types import Gold, Prompt, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
@@ -334,6 +335,8 @@ def prompt_of(prompt: Any) -> Prompt:
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise UsageError(f"a prompt must be a string or a list of messages, got {type(prompt).__name__}")
     turns = list(prompt)
+    if are_items(turns):
+        turns = list(from_responses(turns))
     if all(map(_is_plain_message, turns)):
         return turns  # as nearly all come
     return [

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.calls import expressions, plain, python, source
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
-from verikit.messages import CompletionMessage, by_assistant
+from verikit.messages import CompletionMessage, by_assistant, calls_among, calls_beside, content_text
 from verikit.platform.numbers import distinct
 from verikit.replies.split import reply_text
 from verikit.types import Sample
@@ -61,18 +61,21 @@ Written = Callable[[str], list[ToolCall]]
 
 
 def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
-    """All calls of a completion in order: those in its messages, or otherwise those in the text of its reply."""
+    """All calls of a completion in order: those in its messages, or otherwise those in the text of its replies."""
     calls = calls_in(sample.messages) if sample.messages else []
-    return calls or text_calls(reply_text(sample.completion), language)
+    if calls or not sample.messages:
+        return calls or text_calls(reply_text(sample.completion), language)
+    turns = filter(by_assistant, sample.messages)
+    return _capped(
+        [call for turn in turns for call in text_calls(reply_text(content_text(turn.get("content"))), language)]
+    )
 
 
 def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
-    """The calls in the `tool_calls` of the assistant's messages, in order."""
+    """The calls of the assistant's messages in order, in the formats of OpenAI and Anthropic. Text is not read."""
     found: list[ToolCall] = []
-    for message in messages:
-        raw = message.get("tool_calls")
-        if raw and by_assistant(message) and isinstance(raw, Sequence) and not isinstance(raw, str):
-            found += map(read_call, raw)
+    for message in filter(by_assistant, messages):
+        found += map(read_call, [*calls_among(message.get("content")), *calls_beside(message)])
     return _capped(found)
 
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.messages import MESSAGE_KEYS, THOUGHT_KEYS, THOUGHT_PARTS, are_parts, media_of, thoughts_in
+from verikit.messages import MESSAGE_KEYS, THOUGHT_KEYS, THOUGHT_PARTS, are_parts, calls_among, media_of, thoughts_in
 from verikit.readers.parse import kind
 from verikit.replies.text import accepted
+from verikit.responses import are_items, from_responses, output_of
 from verikit.types import Gold, Prompt
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
@@ -39,7 +40,7 @@ def prompt(value: Any) -> Prompt:
     if type(value) is not list or not value:
         raise SchemaError(f"a prompt must be a string or a list of messages, got {_what(value)}", field="prompt")
     messages = []
-    for number, message in enumerate(value):
+    for number, message in enumerate(from_responses(value) if are_items(value) else value):
         if type(message) is not dict or type(message.get("role")) is not str:
             raise SchemaError("a message is an object with 'role' and 'content'", field=f"prompt[{number}]")
         parts = message.get("content")
@@ -71,6 +72,7 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
+    value = output_of(value)
     if type(value) is list:
         return _listed(value, field)
     if type(value) is not dict:
@@ -86,6 +88,8 @@ def _listed(value: list[Any], field: str) -> tuple[str, Own]:
     """The text and the own keys of messages, or of content parts."""
     if are_parts(value):
         return content(value, field), _message(value, {})
+    if are_items(value):
+        value = list(from_responses(value))
     own = {"messages": value}
     thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
     return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
@@ -105,8 +109,8 @@ def _labelled(value: dict[str, Any], field: str) -> tuple[str, Own]:
 
 
 def _message(parts: Any, keys: Own) -> Own:
-    """Content parts with a picture or a file as the message that contains them. Nothing for others: text is enough."""
-    if type(parts) is not list or not media_of(parts):
+    """Content parts with a picture, a file or a call as the message that contains them. For others, text is enough."""
+    if type(parts) is not list or not (media_of(parts) or calls_among(parts)):
         return NO_KEYS
     message = {key: keys[key] for key in MESSAGE_KEYS if key in keys}
     return {"messages": [{"role": "assistant", **message, "content": parts}]}

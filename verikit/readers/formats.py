@@ -9,7 +9,7 @@ format's `prepare`, which sees each row first, handles anything that keys can't 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,17 +85,37 @@ def _openai(notes: list[str]) -> Prepare:
     def prepare(row: JsonRow) -> JsonRow:
         response = row.get("response")
         _check_succeeded(row.get("error"), response)
-        messages = row.get("messages")
-        if isinstance(messages, list) and not response and "choices" not in row:
-            roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
-            turns = len(messages)
-            while turns and roles[turns - 1] in ("assistant", "tool"):
-                turns -= 1
-            if "assistant" in roles[turns:]:
+        answered = _answered(row)
+        if answered.get("object") == "response":
+            row["completion"] = answered.get("output")
+        elif isinstance(messages := row.get("messages"), list) and not response and "choices" not in row:
+            turns = _prompt_turns(messages)
+            if any(_turn_role(message) == "assistant" for message in messages[turns:]):
                 row["messages"], row["completion"] = messages[:turns] or None, messages[turns:]
         return row
 
     return prepare
+
+
+def _prompt_turns(messages: Sequence[Any]) -> int:
+    """How many messages of a conversation come before its completion."""
+    turns = len(messages)
+    while turns and _turn_role(messages[turns - 1]) in ("assistant", "tool"):
+        turns -= 1
+    return turns
+
+
+def _turn_role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, dict) else None
+
+
+def _answered(row: JsonRow) -> JsonRow:
+    """What the server answered: a batch's body, a logged response, or the row itself."""
+    response = row.get("response")
+    if not isinstance(response, dict):
+        return row
+    body = response.get("body")
+    return body if isinstance(body, dict) else response
 
 
 def _check_succeeded(error: Any, response: Any) -> None:
@@ -116,13 +136,18 @@ def _ours(row: JsonRow) -> bool:
 
 def _is_openai(row: JsonRow) -> bool:
     response = row.get("response")
-    return bool({"choices", "custom_id", "messages"} & row.keys()) or (
-        isinstance(response, dict) and bool({"body", "choices"} & response.keys())
+    return (
+        bool({"choices", "custom_id", "messages"} & row.keys())
+        or (isinstance(response, dict) and bool({"body", "choices"} & response.keys()))
+        or _answered(row).get("object") == "response"
     )
 
 
 _CHOICES = ("response.body.choices", "response.choices", "choices", "body.choices")
-_REQUESTS = ("request.body.messages", "request.messages", "body.messages", "messages")
+_REQUESTS = (
+    "request.body.messages", "request.messages", "body.messages", "messages",
+    "request.body.input", "request.input", "body.input", "input",
+)  # fmt: skip
 
 _ALL = (
     Format(

@@ -19,11 +19,12 @@ from verikit.verifiers.tools.nested import (
     INTERPRETERS,
     SHELLS,
     has_code,
-    hides_input,
     script_file,
     script_text,
+    shown_code,
     writes_nothing,
 )
+from verikit.verifiers.tools.patched import PATCH_PROGRAMS, patched_files
 from verikit.verifiers.tools.places import UNKNOWN, CurrentFolder, Folders, entered, placed
 from verikit.verifiers.tools.programs import (
     actions_of_find,
@@ -207,6 +208,7 @@ class _Shell:
             "git": lambda: self._git(arguments, told),
             "pytest": lambda: self._pytest(arguments, told),
             **dict.fromkeys(_COPIES, lambda: self._copy(program, arguments, told)),
+            **dict.fromkeys(PATCH_PROGRAMS, lambda: self._apply_patch(arguments, command, told)),
             **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
         }
         edits = in_place(program, flags)
@@ -243,6 +245,15 @@ class _Shell:
             yield from (self._effect("names", word, told) for word in linked_paths(paths))
             self._links += 1
         yield from self._into(paths, told, alone=links(program, arguments))
+
+    def _apply_patch(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+        """The files that a patch names, in its argument or a here-document. Without one, any file may change."""
+        given = [Word(command.given, known=not command.altered)] if command.given is not None else []
+        patches = [*arguments, *given]
+        paths = [path for patch in patches for path in patched_files(patch.text)]
+        yield from (self._effect("writes", Word(path), told) for path in paths)
+        if not paths or not all(patch.known for patch in patches):
+            yield Effect("writes", known=False, told=told)
 
     def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
         for word in arguments:
@@ -339,7 +350,8 @@ class _Shell:
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """A program in another language: a file is read; code in the text is not followed."""
         if has_code(arguments):
-            yield _unread_code(arguments, command, told)
+            code = shown_code(arguments, command)
+            yield Effect("hides", told=told) if code is None else Effect("opaque", told=code)
             return
         files = [word for word in arguments if not word.text.startswith("-")]
         if "-m" not in {word.text for word in arguments}:
@@ -379,16 +391,6 @@ def _named(effect: Effect) -> Effect:
 def _order(folder: CurrentFolder) -> tuple[bool, str]:
     """The order in which folders are listed: the intended ones first."""
     return folder.doubted, folder.path or ""
-
-
-def _unread_code(arguments: Sequence[Word], command: SimpleCommand, told: str) -> Effect:
-    """The effect of code in another language, which is not followed."""
-    in_arguments = any(word.text in ("-c", "-e") for word in arguments)
-    from_pipe = hides_input(command)
-    filled_in = any("$file" in word.text and not word.known for word in arguments)
-    if (from_pipe and not in_arguments) or filled_in:
-        return Effect("hides", told=told)
-    return Effect("opaque", told="\n".join([*(word.text for word in arguments), command.given or ""]))
 
 
 def _before_the_unknown(text: str) -> str:

@@ -66,3 +66,12 @@ def writes_nothing(flag: str) -> bool:
     if not flag.startswith("--"):
         return bool(_PYTEST_SHORT.match(flag))
     return flag.partition("=")[0] in _PYTEST_READS or flag.startswith(("--cov=", "--cov-report=term"))
+
+
+def shown_code(arguments: Sequence[Word], command: SimpleCommand) -> str | None:
+    """The arguments and the input that contain the code of a program in another language; None if they are hidden."""
+    in_arguments = any(word.text in ("-c", "-e") for word in arguments)
+    filled_in = any("$file" in word.text and not word.known for word in arguments)
+    if filled_in or (not in_arguments and hides_input(command)):
+        return None
+    return "\n".join([*(word.text for word in arguments), command.given or ""])

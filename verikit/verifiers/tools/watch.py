@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from verikit.calls import calls_in
+from verikit.calls import ToolCall, calls_in, text_calls
 from verikit.errors import AgentFault, UsageError, WorkspaceError
-from verikit.messages import CompletionMessage, by_assistant
+from verikit.messages import CompletionMessage, by_assistant, content_text
+from verikit.replies.split import reply_text
 from verikit.types import Sample, Score
-from verikit.verifiers.tools.effects import Effect
+from verikit.verifiers.reading.fences import fenced
+from verikit.verifiers.tools.effects import Effect, shell_effects
 from verikit.verifiers.tools.places import normal, placed
 from verikit.verifiers.tools.programs import runs
 from verikit.verifiers.tools.steps import effects_of
@@ -22,6 +24,7 @@ from verikit.workspaces.workspace import Workspace
 
 Doing = Literal["reads", "writes", "runs"]
 UNDECIDED = "undecided"
+_SHELL_FENCES = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
 _VERBS: tuple[Doing, ...] = ("reads", "writes", "runs")
 
 
@@ -223,10 +226,32 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
 
 
 def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
-    """The effects of each step, with its number from 1."""
+    """The effects of each step, with its number from 1.
+
+    In a run without any call, the fenced scripts that something answers are the actions, as in mini-swe-agent.
+    """
+    calls = [_calls(turn) for turn in turns]
+    acts_by_text = not any(calls)
     number = 0
-    for turn in turns:
-        if by_assistant(turn):
-            number += 1
-            for call in calls_in([turn]):
-                yield from ((number, effect) for effect in effects_of(call, root))
+    for at, turn in enumerate(turns):
+        number += by_assistant(turn)
+        for call in calls[at]:
+            yield from ((number, effect) for effect in effects_of(call, root))
+        for script in _scripts(turns[at : at + 2]) if acts_by_text else ():
+            yield from ((number, effect) for effect in shell_effects(script, root))
+
+
+def _scripts(turns: Sequence[CompletionMessage]) -> list[str]:
+    """The fenced scripts of a turn of the model, if a turn that is not the model's follows it."""
+    if [by_assistant(turn) for turn in turns] != [True, False]:
+        return []
+    return [script for label, script in fenced(_said(turns[0])) if label in _SHELL_FENCES]
+
+
+def _calls(turn: CompletionMessage) -> list[ToolCall]:
+    """The calls of the model's turn, or those that its text contains."""
+    return (calls_in([turn]) or text_calls(_said(turn))) if by_assistant(turn) else []
+
+
+def _said(turn: CompletionMessage) -> str:
+    return reply_text(content_text(turn.get("content")))
