@@ -25,6 +25,13 @@ def item(kind, **fields):
     return {"type": kind, "id": f"{kind}-1", "call_id": "c1", "status": "completed", **fields}
 
 
+def nested(depth):
+    value = {"path": "tests/a.py"}
+    for _ in range(depth):
+        value = {"edits": [value]}
+    return value
+
+
 SHELL = [
     item("shell_call", action={"commands": ["ls", "rm -rf tests"], "timeout_ms": 1000}),
     item("shell_call_output", output=[{"stdout": "a.py", "stderr": "no", "outcome": {"type": "exit", "exit_code": 2}}]),
@@ -155,6 +162,9 @@ def test_messages_and_content_parts_are_not_items(value):
         {"type": "shell_call_output", "output": [None, {"stdout": 1}]},
         {"type": "function_call", "name": 5, "arguments": {"a": 1}},
         {"type": "reasoning", "summary": [1, None]},
+        {"type": "reasoning", "content": 5},
+        {"type": "apply_patch_call", "operation": nested(3000)},
+        {"type": "shell_call_output", "output": [nested(3000)]},
         {"type": "computer_call_output", "output": {"type": "computer_screenshot"}},
         {"type": "image_generation_call", "result": {"a": 1}},
         {"type": ["x"]},
@@ -163,4 +173,4 @@ def test_messages_and_content_parts_are_not_items(value):
 def test_malformed_items_are_read_without_an_error(odd):
     messages = from_responses([odd, SAID, SimpleNamespace(type="shell_call")])
     assert messages[-1]["role"] == "assistant"
-    entries(messages)
+    assert entries(messages)[-1].text == "All tests pass."

@@ -98,7 +98,7 @@ def plain(item: Any) -> Item:
 
 def _reasoning_texts(item: Item) -> list[str]:
     parts = item.get("content") or item.get("summary") or ()
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
     return [text for text in texts if isinstance(text, str)]
 
 

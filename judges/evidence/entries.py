@@ -188,5 +188,7 @@ def _shown(value: Any) -> str:
         return f"\n{value}" if "\n" in value else value
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
+    except RecursionError:
+        return "⟨a value that is nested too deeply to be shown⟩"
+    except (TypeError, ValueError):
         return repr(value)

@@ -176,3 +176,12 @@ def test_calls_in_the_text_of_earlier_turns_are_compared_too():
     run = [{"role": "assistant", "content": TAGGED}, RESULT, DONE]
     expected = [{"name": "bash", "arguments": REMOVAL}]
     assert verikit.trajectory("unordered")(run, json.dumps(expected)).value == 1.0
+
+
+def test_a_long_run_is_read_whole():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    call = {"function": {"name": "bash", "arguments": json.dumps({"command": "ls"})}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+    removal = {"role": "assistant", "tool_calls": [{"function": {"name": "bash", "arguments": REMOVAL}}]}
+    assert never([turn, RESULT] * 300 + [DONE]).value == KEPT
+    assert never([turn, RESULT] * 300 + [removal, DONE]).value == CHANGED

@@ -24,7 +24,9 @@ MAX_CHARS = 100_000
 MAX_SOURCE = 20_000
 """Maximum number of characters of calls that are parsed in a language's syntax."""
 MAX_CALLS = 256
-"""Maximum number of calls read per completion. If there are more, the result is one call with a problem."""
+"""Maximum number of calls read in a completion's text. If there are more, the result is one call with a problem."""
+MAX_STORED = 1024
+"""The same for calls that are stored in messages. Long runs of agents have hundreds."""
 Language = Literal["python", "java", "javascript"]
 """Languages whose syntax is supported for calls."""
 
@@ -76,7 +78,7 @@ def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
     found: list[ToolCall] = []
     for message in filter(by_assistant, messages):
         found += map(read_call, [*calls_among(message.get("content")), *calls_beside(message)])
-    return _capped(found)
+    return _capped(found, MAX_STORED)
 
 
 def read_call(raw: Any) -> ToolCall:
@@ -174,10 +176,8 @@ def _bracketed(text: str, language: Language) -> list[ToolCall] | None:
     return None if "//" in text or "/*" in text else _sourced(text)
 
 
-def _capped(calls: list[ToolCall]) -> list[ToolCall]:
-    if len(calls) <= MAX_CALLS:
-        return calls
-    return [_unread(f"{len(calls)} calls, over the cap of {MAX_CALLS}")]
+def _capped(calls: list[ToolCall], most: int = MAX_CALLS) -> list[ToolCall]:
+    return calls if len(calls) <= most else [_unread(f"{len(calls)} calls, over the cap of {most}")]
 
 
 def _unread(problem: str) -> ToolCall:
