@@ -17,7 +17,7 @@ from verikit.errors import SchemaError, WorkspaceError
 from verikit.platform.numbers import number
 from verikit.readers.trials import found_trials, tasks_by_name, trial_keys
 from verikit.types import Sample
-from verikit.workspaces.atif import conversation
+from verikit.workspaces.atif import conversation, pictures_of
 from verikit.workspaces.config import parse_config
 from verikit.workspaces.row import TaskWorkspace
 
@@ -106,7 +106,8 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
 
 def _trial(folder: Path, result: Mapping[str, Any]) -> Judged:
     steps = _json(folder / TRAJECTORY).get("steps") if (folder / TRAJECTORY).is_file() else None
-    prompt, turns = conversation(steps if isinstance(steps, list) else [])
+    steps = steps if isinstance(steps, list) else []
+    prompt, turns = conversation(steps, pictures_of(steps, str(folder), ("agent",)))
     meta = {key: result[key] for key in ("task_name", "task_checksum", "source") if result.get(key) is not None}
     sample = Sample(prompt, turns, None, str(result["trial_name"]), meta)
     if isinstance(failed := result.get("exception_info"), Mapping):

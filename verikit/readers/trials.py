@@ -10,7 +10,7 @@ from typing import Any
 from verikit.errors import SchemaError, WorkspaceError
 from verikit.readers.parse import JsonRow
 from verikit.types import WORKSPACE
-from verikit.workspaces.atif import conversation, read_file
+from verikit.workspaces.atif import conversation, pictures_of, read_file
 from verikit.workspaces.names import shown
 
 RESULT, CONFIG, TASK = "result.json", "config.json", "task.toml"
@@ -50,7 +50,8 @@ def _steps(path: str) -> list[Any]:
 
 
 def _row(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping[str, Sequence[str]]) -> JsonRow:
-    prompt, turns = conversation(_steps(path))
+    steps = _steps(path)
+    prompt, turns = conversation(steps, pictures_of(steps, path, ("agent",)))
     told = trial_keys(folder, path, result, tasks)
     row = {"id": str(result["trial_name"]), "prompt": prompt, WORKSPACE: told}
     return row | ({"completion": turns} if any(turn["role"] == "assistant" for turn in turns) else {})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from verikit.errors import WorkspaceError
@@ -13,10 +15,14 @@ from verikit.workspaces.names import shown
 
 MAX_BYTES = 64 * 2**20
 """Maximum size of a file of steps. Longer files are rejected."""
+MAX_PICTURES, MAX_PICTURE_BYTES = 32, 8 * 2**20
+"""Maximum number and size of the pictures that are read from files: the first one and the last ones."""
+Load = Callable[[str], str]
+"""Maps a picture's path in a trajectory to its base64; "" if it is not read."""
 
 
-def read_file(root: str, within: Sequence[str]) -> bytes:
-    """Read a file beneath a folder that verikit controls, of at most `MAX_BYTES`.
+def read_file(root: str, within: Sequence[str], most: int = MAX_BYTES) -> bytes:
+    """Read a file beneath a folder that verikit controls, of at most so many bytes.
 
     Raises:
         WorkspaceError: It doesn't exist, is longer, or can't be read.
@@ -24,11 +30,11 @@ def read_file(root: str, within: Sequence[str]) -> bytes:
     name = shown("/".join((root, *within)))
     try:
         with open(open_within(root, within), "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(most + 1)
     except OSError as error:
         raise WorkspaceError(f"{name} can't be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise WorkspaceError(f"{name} is larger than {MAX_BYTES >> 20} MB")
+    if len(data) > most:
+        raise WorkspaceError(f"{name} is larger than {most >> 20} MB")
     return data
 
 
@@ -44,31 +50,83 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
     except (ValueError, RecursionError):
         raise WorkspaceError(f"{name} is not JSON") from None
     if isinstance(found, Mapping) and isinstance(steps := found.get("steps"), list):
-        return list(conversation(steps)[1])
+        return list(conversation(steps, pictures_of(steps, root, within[:-1]))[1])
     turns = found.get("messages") if isinstance(found, Mapping) else found
     if not isinstance(turns, list) or not all(isinstance(turn, Mapping) and "role" in turn for turn in turns):
         raise WorkspaceError(f"{name} contains neither ATIF steps nor messages")
     return list(turns)
 
 
-def conversation(steps: Sequence[Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The prompt and the messages after it of an ATIF trajectory."""
+def conversation(steps: Sequence[Any], load: Load = lambda path: "") -> tuple[str, list[dict[str, Any]]]:
+    """The prompt and the messages after it of an ATIF trajectory. `load` reads its pictures."""
     prompt, turns = "", list[dict[str, Any]]()
     for step in steps:
         if not isinstance(step, Mapping):
             continue
         if step.get("source") == "agent":
-            turns += _agent_turns(step)
+            turns += _agent_turns(step, load)
         elif turns:
-            turns.append({"role": str(step.get("source")), "content": _said(step.get("message"))})
+            turns.append({"role": str(step.get("source")), "content": _content(step.get("message"), load)})
         elif step.get("source") == "user" and not prompt:
             prompt = _said(step.get("message"))
     return prompt, turns
 
 
-def _agent_turns(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def pictures_of(steps: Sequence[Any], root: str, folder: Sequence[str]) -> Load:
+    """Reads the pictures of a trajectory from its folder, without those in the middle of a long one.
+
+    An agent may have written the paths: none leads out of the folder, and what can't be read is left out.
+    """
+    named = list(dict.fromkeys(path for step in steps for path in _picture_paths(step)))
+    chosen = {*named[:1], *named[-MAX_PICTURES + 1 :]}
+    return partial(_loaded, chosen, root, folder)
+
+
+def _loaded(chosen: set[str], root: str, folder: Sequence[str], path: str) -> str:
+    names = path.split("/")
+    if path not in chosen or not all(names) or {".", ".."} & set(names) or "\0" in path:
+        return ""
+    try:
+        return base64.b64encode(read_file(root, (*folder, *names), MAX_PICTURE_BYTES)).decode()
+    except WorkspaceError:
+        return ""
+
+
+def _picture_paths(step: Any) -> Iterator[str]:
+    """The paths of a step's pictures, in its message and in its results."""
+    if not isinstance(step, Mapping):
+        return
+    seen = step.get("observation")
+    results = _objects(seen.get("results")) if isinstance(seen, Mapping) else []
+    for content in (step.get("message"), *(result.get("content") for result in results)):
+        yield from filter(None, map(_picture_path, _objects(content)))
+
+
+def _picture_path(part: Mapping[str, Any]) -> str:
+    """The path or address of a content part with a picture; "" for other parts."""
+    source = part.get("source")
+    path = source.get("path") if isinstance(source, Mapping) and part.get("type") == "image" else ""
+    return path if isinstance(path, str) else ""
+
+
+def _content(content: Any, load: Load) -> Any:
+    """A content's text; with pictures, its parts."""
+    if not any(map(_picture_path, _objects(content))):
+        return _said(content)
+    return [_part(part, load) for part in _objects(content)]
+
+
+def _part(part: Mapping[str, Any], load: Load) -> Mapping[str, Any]:
+    path = _picture_path(part)
+    if not path:
+        return {"type": "text", "text": part["text"] if isinstance(part.get("text"), str) else ""}
+    data = load(path)
+    return {"type": "image", "source": {"data": data}} if data else {"type": "image", "image_url": path}
+
+
+def _agent_turns(step: Mapping[str, Any], load: Load) -> Iterator[dict[str, Any]]:
     """A turn with its calls and thoughts, and the results of the calls."""
-    turn: dict[str, Any] = {"role": "assistant", "content": _said(step.get("message"))}
+    turn: dict[str, Any] = {"role": "assistant", "content": _content(step.get("message"), load)}
     calls = _objects(step.get("tool_calls"))
     if calls:
         turn["tool_calls"] = [_call(call) for call in calls]
@@ -78,7 +136,7 @@ def _agent_turns(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     seen = step.get("observation")
     for result in _objects(seen.get("results")) if isinstance(seen, Mapping) else ():
         named = result.get("source_call_id")
-        yield {"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))}
+        yield {"role": "tool", "tool_call_id": named, "content": _content(result.get("content"), load)}
 
 
 def _objects(told: Any) -> list[Mapping[str, Any]]:
