@@ -334,7 +334,7 @@ def prompt_of(prompt: Any) -> Prompt:
         return prompt or ""
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise UsageError(f"a prompt must be a string or a list of messages, got {type(prompt).__name__}")
-    turns = list(prompt)
+    turns: list[Any] = list(prompt)
     if are_items(turns):
         turns = list(from_responses(turns))
     if all(map(_is_plain_message, turns)):
