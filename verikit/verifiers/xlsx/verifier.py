@@ -19,6 +19,7 @@ from verikit.verifiers.xlsx.number_formats import Locale
 from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.verifiers.xlsx.pivots import check_pivots, pivots, wanted_sources
 from verikit.verifiers.xlsx.verdicts import alike, together
+from verikit.verifiers.xlsx.wanted import check_cases, check_list, check_strings, check_values
 from verikit.workspaces import Blob, Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, part_of
 from verikit.workspaces.names import shown
@@ -90,9 +91,7 @@ class Xlsx(WorkspaceVerifier):
     name = "xlsx"
 
     def __post_init__(self) -> None:
-        for option in ("formula", "sheet", "unchanged", "chart", "exact"):
-            if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} must be a list, got a string")
+        self._check_types()
         check_charts(self.chart)
         check_pivots(self.pivot)
         if self.undecided is not None and not 0 <= self.undecided <= 1:
@@ -112,9 +111,18 @@ class Xlsx(WorkspaceVerifier):
                 raise UsageError(f"{name!r} is not a cell reference", hint="B2, Sheet1!B2 or 'My sheet'!B2:C5")
         for name, formula in self.follows.items():
             self._check_own(name, formula)
-        for case in self.then:
-            if set(case) != {"set", "values"}:
-                raise UsageError("a case of `then` has `set` and `values`")
+
+    def _check_types(self) -> None:
+        for option in ("sheet", "unchanged", "chart", "exact", "pivot"):
+            check_list(option, getattr(self, option))
+        if not isinstance(self.formula, Mapping):
+            check_list("formula", self.formula)
+        if not isinstance(self.visible, bool):
+            check_list("visible", self.visible)
+        check_values("values", self.values)
+        for option in ("follows", "shows", "format"):
+            check_strings(option, getattr(self, option))
+        check_cases(self.then)
 
     def _check_own(self, name: str, formula: str) -> None:
         if not formula.startswith("=") or not areas_of(formula, name):
