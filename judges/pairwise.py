@@ -28,7 +28,7 @@ from verikit.judges.asking.prompt import Task
 from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Shown, as_text
-from verikit.messages import TEXT_PARTS, THOUGHT_PARTS, CompletionMessage, are_parts, media_of
+from verikit.messages import TEXT_PARTS, THOUGHT_PARTS, CompletionMessage, are_parts, calls_beside, media_of
 from verikit.platform.raised import describe
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
@@ -284,7 +284,7 @@ def _workspaces(sample: Sample) -> tuple[AgentFiles, AgentFiles]:
 
 def _lone(run: Sequence[CompletionMessage]) -> bool:
     """Whether a conversation is a single message without calls, results or pictures, so its text is complete."""
-    if len(run) != 1 or run[0].get("tool_calls"):
+    if len(run) != 1 or calls_beside(run[0]):
         return False
     content = run[0].get("content")
     parts = content if isinstance(content, Sequence) and not isinstance(content, str) else ()

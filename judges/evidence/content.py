@@ -16,6 +16,8 @@ from verikit.messages import (
     CompletionMessage,
     are_parts,
     by_assistant,
+    calls_among,
+    calls_beside,
     content_text,
     media_of,
     messages_of,
@@ -171,8 +173,8 @@ def reference_shown(answer: Gold) -> Shown:
 def _turn(message: CompletionMessage, calls: bool) -> Turn:
     content = message.get("content")
     text = content_text(content)
-    made = message.get("tool_calls") if calls else None
-    if isinstance(made, Sequence) and not isinstance(made, str):
+    if calls:
+        made = [*calls_among(content), *calls_beside(message)]
         text = "\n".join(filter(None, (text, *(f"calls {call_text(call)}" for call in made))))
     return Turn(str(message.get("role") or "user"), text, media_parts(content))
 

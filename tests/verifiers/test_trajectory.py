@@ -88,7 +88,7 @@ def test_limits_are_zeros_with_their_reason():
     assert verikit.trajectory("none", forbidden="rm")([turn(("rm", {}))]).value == 0.0
 
 
-HARMLESS = [("a", {})] * 256
+HARMLESS = [("a", {})] * 1024
 HIDDEN = [
     [turn(*HARMLESS, ("rm", {}))],
     '<tool_call>{"name": "rm", "arguments": {}}</tool_call>' + "x" * 100_001,

@@ -56,24 +56,28 @@ def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
 
 def _of_scripts(call: ToolCall, root: str) -> Iterator[Effect]:
     """The effects of the scripts and the code among a call's arguments."""
-    scripts = {key: value for name, value in call.arguments.items() if (key := _key(name)) in _COMMAND_KEYS}
-    if _runs_code(call):
-        yield from (Effect("opaque", told=str(script)) for script in scripts.values())
-    elif any(word in call.name.lower() for word in _SHELL_TOOLS):
-        folder = _folder(call.arguments)
-        for key, script in scripts.items():
-            yield from _in_shell(key, script, folder, root)
-        if not scripts and _words(call.name) & _SHELLS:
-            yield Effect("opaque", told=str(dict(call.arguments)))
+    scripts = [(key, value) for name, value in call.arguments.items() if (key := _key(name)) in _COMMAND_KEYS]
+    in_shell = any(word in call.name.lower() for word in _SHELL_TOOLS)
+    for key, script in scripts:
+        if _is_code(call, key):
+            yield Effect("opaque", told=str(script))
+        elif in_shell:
+            for folder in _folders(call.arguments) or [""]:
+                yield from _in_shell(key, script, folder, root)
+    if not scripts and _words(call.name) & _SHELLS:
+        yield Effect("opaque", told=str(dict(call.arguments)))
 
 
-def _runs_code(call: ToolCall) -> bool:
-    """Whether a tool runs code in another language than the shell's, or in one that is not known."""
-    language = call.arguments.get("language", call.arguments.get("lang"))
-    if isinstance(language, str):
-        return language.lower() not in _SHELLS
+def _is_code(call: ToolCall, key: str) -> bool:
+    """Whether an argument is code in another language than the shell's, or in one that is not known.
+
+    An argument that names a language only counts beside `code`: a shell may ignore it.
+    """
     words = _words(call.name)
-    return not words & _SHELLS and ("code" in call.arguments or bool(words & _CODE_TOOLS))
+    language = call.arguments.get("language", call.arguments.get("lang"))
+    if words & _SHELLS or (key == "code" and isinstance(language, str) and language.lower() in _SHELLS):
+        return False
+    return key == "code" or bool(words & _CODE_TOOLS)
 
 
 def _in_shell(key: str, script: Any, folder: str, root: str) -> Iterator[Effect]:
@@ -108,15 +112,16 @@ def _one_script(value: Any) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _folder(arguments: Mapping[str, Any]) -> str:
-    """The folder that a shell tool is told to start in; "" for the workspace."""
-    return next((value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str)), "")
+def _folders(arguments: Mapping[str, Any]) -> list[str]:
+    """The folders that a shell tool is told to start in. Of several, it may heed any."""
+    return [value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str)]
 
 
 def _does(call: ToolCall) -> Does:
-    """What a tool does with its paths. An editor's command says it, and otherwise its name."""
-    command = call.arguments.get("command")
-    doing = command.lower() if isinstance(command, str) and command.strip().isidentifier() else call.name.lower()
+    """What a tool does with its paths, by its name. An editor's command says it."""
+    words, command = _words(call.name), call.arguments.get("command")
+    is_editor = "editor" in words or {"edit", "tool"} <= words
+    doing = command.lower() if is_editor and isinstance(command, str) else call.name.lower()
     if any(word in doing for word in _EDITS):
         return "writes"
     return "reads" if any(word in doing for word in _LOOKS) else "names"

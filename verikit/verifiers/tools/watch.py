@@ -228,17 +228,24 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
 def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
     """The effects of each step, with its number from 1.
 
-    In a run without any call, the fenced scripts that something answers are the actions, as in mini-swe-agent.
+    In a run without stored calls, the calls in the text are the actions. So are fenced scripts that something answers,
+    as in mini-swe-agent.
     """
-    calls = [_calls(turn) for turn in turns]
+    calls = [calls_in([turn]) for turn in turns]
     acts_by_text = not any(calls)
     number = 0
     for at, turn in enumerate(turns):
         number += by_assistant(turn)
-        for call in calls[at]:
+        made = _written(turn) if acts_by_text else calls[at]
+        for call in made:
             yield from ((number, effect) for effect in effects_of(call, root))
         for script in _scripts(turns[at : at + 2]) if acts_by_text else ():
             yield from ((number, effect) for effect in shell_effects(script, root))
+
+
+def _written(turn: CompletionMessage) -> list[ToolCall]:
+    """The calls in the text of the model's turn."""
+    return text_calls(_said(turn)) if by_assistant(turn) else []
 
 
 def _scripts(turns: Sequence[CompletionMessage]) -> list[str]:
@@ -246,11 +253,6 @@ def _scripts(turns: Sequence[CompletionMessage]) -> list[str]:
     if [by_assistant(turn) for turn in turns] != [True, False]:
         return []
     return [script for label, script in fenced(_said(turns[0])) if label in _SHELL_FENCES]
-
-
-def _calls(turn: CompletionMessage) -> list[ToolCall]:
-    """The calls of the model's turn, or those that its text contains."""
-    return (calls_in([turn]) or text_calls(_said(turn))) if by_assistant(turn) else []
 
 
 def _said(turn: CompletionMessage) -> str:
