@@ -11,6 +11,7 @@ from verikit.calls import calls_of
 from verikit.judges.evidence.entries import entries
 from verikit.readers import read
 from verikit.responses import are_items, from_responses
+from verikit.workspaces import Workspace
 
 SAID = {
     "type": "message", "id": "m", "role": "assistant", "status": "completed",
@@ -174,3 +175,15 @@ def test_malformed_items_are_read_without_an_error(odd):
     messages = from_responses([odd, SAID, SimpleNamespace(type="shell_call")])
     assert messages[-1]["role"] == "assistant"
     assert entries(messages)[-1].text == "All tests pass."
+
+
+def test_a_workspace_may_have_its_steps_in_items(tmp_path):
+    run = [THOUGHT, *SHELL, SAID]
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    forms = {"items": run, "response": {"object": "response", "output": run}, "messages": {"messages": run}}
+    for name, content in forms.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+        workspace = Workspace({"src/a.py": ""}, trajectory=tmp_path / f"{name}.json")
+        assert never.score([Sample("q", "Done.", workspace=workspace)])[0].value == 0.0, name
+    workspace = Workspace({"src/a.py": ""}, trajectory=run)
+    assert never.score([Sample("q", "Done.", workspace=workspace)])[0].value == 0.0

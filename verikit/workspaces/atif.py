@@ -10,6 +10,7 @@ from typing import Any
 
 from verikit.errors import WorkspaceError
 from verikit.messages import CompletionMessage
+from verikit.responses import are_items, from_responses, output_of
 from verikit.workspaces.beneath import open_within
 from verikit.workspaces.names import shown
 
@@ -39,7 +40,7 @@ def read_file(root: str, within: Sequence[str], most: int = MAX_BYTES) -> bytes:
 
 
 def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]:
-    """The messages of a file: an ATIF trajectory, a list of messages, or an object with `messages`.
+    """The messages of a file: an ATIF trajectory, messages (or an object with `messages`), or a response's items.
 
     Raises:
         WorkspaceError: It has another format, or can't be read.
@@ -51,7 +52,10 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
         raise WorkspaceError(f"{name} is not JSON") from None
     if isinstance(found, Mapping) and isinstance(steps := found.get("steps"), list):
         return list(conversation(steps, pictures_of(steps, root, within[:-1]))[1])
+    found = output_of(found)
     turns = found.get("messages") if isinstance(found, Mapping) else found
+    if isinstance(turns, list) and are_items(turns):
+        return list(from_responses(turns))
     if not isinstance(turns, list) or not all(isinstance(turn, Mapping) and "role" in turn for turn in turns):
         raise WorkspaceError(f"{name} contains neither ATIF steps nor messages")
     return list(turns)

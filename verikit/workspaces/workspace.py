@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from verikit.errors import AgentFault, WorkspaceError
-from verikit.messages import CompletionMessage
+from verikit.messages import CompletionMessage, messages_of
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
@@ -396,4 +396,4 @@ def _steps(given: Trajectory) -> Steps | None:
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         return partial(read_trajectory, str(path.parent), (path.name,))
-    return partial(list, given)
+    return partial(list, messages_of(given))
