@@ -7,8 +7,8 @@ Selectors have the same names in `verikit.selectors`.
 
 The package has six wings. A module imports from its own wing and from those in brackets:
 
-- core (): `base`, `calls`, `compose`, `errors`, `helper`, `messages`, `moved`, `names`, `platform`, `replies`,
-  `responses`, `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, and composed verifiers.
+- core (): `base`, `calls`, `compose`, `errors`, `helper`, `message_formats`, `messages`, `moved`, `names`, `platform`,
+  `replies`, `responses`, `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, composed verifiers.
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `artifacts`, `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: generation,
   retrieval, execution.

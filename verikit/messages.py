@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.errors import UsageError
+from verikit.message_formats import in_openai_format, role_of_type
 from verikit.responses import are_items, from_responses, output_of, plain
 
 CompletionMessage = Mapping[str, Any]
@@ -72,7 +73,8 @@ def by_assistant(message: CompletionMessage) -> bool:
 def messages_of(completion: Any) -> Sequence[CompletionMessage]:
     """Return a completion's messages as mappings. Empty for a string.
 
-    A response of OpenAI's Responses API, or its items, become messages.
+    A response of OpenAI's Responses API, or its items, become messages. So do messages of Gemini, LangChain and
+    ShareGPT.
 
     Raises:
         UsageError: It is neither a string nor messages.
@@ -89,7 +91,7 @@ def messages_of(completion: Any) -> Sequence[CompletionMessage]:
     completion = tuple(completion)
     if are_items(completion):
         return tuple(from_responses(completion))
-    return tuple(message if type(message) is dict else as_mapping(message) for message in completion)
+    return tuple(in_openai_format(item if type(item) is dict else as_mapping(item)) for item in completion)
 
 
 def as_mapping(message: Any) -> CompletionMessage:
@@ -107,7 +109,8 @@ def as_mapping(message: Any) -> CompletionMessage:
         own["content"] = list(map(_as_part, parts))
     if calls := own.get("tool_calls"):
         own["tool_calls"] = [_as_call(call) for call in calls] if isinstance(calls, Iterable) else []
-    return {"role": "assistant", "content": None, **own}
+    role = role_of_type(getattr(message, "type", None)) or "assistant"  # LangChain's messages have no `role`
+    return {"role": role, "content": None, **own}
 
 
 def _as_part(part: Any) -> Any:

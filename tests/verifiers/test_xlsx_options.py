@@ -1,11 +1,15 @@
 """Options of `xlsx` with a wrong type: an error that names the option, and no verdict on the workbook."""
 
 import datetime
+import io
+import zipfile
 
 import pytest
 
 import verikit
+from verikit import Sample
 from verikit.errors import UsageError
+from verikit.workspaces import Workspace
 
 WRONG = [
     ("values", {"A1": 10**400}),
@@ -38,3 +42,26 @@ def test_a_wrong_type_is_an_error_that_names_the_option(option, value):
 )
 def test_what_a_cell_can_hold_may_be_expected(value):
     assert verikit.xlsx(values={"A1": value}).values == {"A1": value}
+
+
+def broken_workbook():
+    """A workbook whose cell has no valid name: a zip of XML that openpyxl does not read."""
+    openpyxl = pytest.importorskip("openpyxl")
+    whole, broken = io.BytesIO(), io.BytesIO()
+    book = openpyxl.Workbook()
+    book.active["A1"] = 5
+    book.save(whole)
+    with zipfile.ZipFile(whole) as parts, zipfile.ZipFile(broken, "w") as copy:
+        for name in parts.namelist():
+            copy.writestr(name, parts.read(name).replace(b'r="A1"', b'r="1A"'))
+    return broken.getvalue()
+
+
+@pytest.mark.parametrize(("undecided", "value"), [(None, None), (0.0, 0.0), (0.25, 0.25)])
+def test_a_workbook_that_the_reader_fails_on_has_the_value_for_what_is_undecided(undecided, value):
+    pytest.importorskip("formualizer")
+    workspace = Workspace({"a.xlsx": broken_workbook()})
+    verifier = verikit.xlsx(values={"A1": 5}, undecided=undecided)
+    score = verifier.score([Sample("q", "Done.", workspace=workspace)])[0]
+    assert score.value == value
+    assert "the reader of the file ended" in score.reason

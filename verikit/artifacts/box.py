@@ -64,6 +64,10 @@ class ReaderOverLimit(AgentFault):
     """Reading the file takes more time or memory than it may."""
 
 
+class ReaderFailed(WorkspaceError):
+    """A reader crashed on a file that the second reader takes. The file may be right, and the agent chose it."""
+
+
 def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any], *, program: str = "") -> Observed:
     """Read files in a child of the sandbox.
 
@@ -76,7 +80,7 @@ def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any
     Raises:
         AgentFault: The reader rejects the file, the file takes it to a limit, or the reader crashed and a second reader
             rejects the file.
-        WorkspaceError: The reader crashed on a valid file, or its observation has a wrong shape.
+        ReaderFailed: The reader crashed on a valid file, or its observation has a wrong shape.
         MissingExtra: A package is not installed.
         SandboxError: The sandbox failed.
     """
@@ -132,7 +136,7 @@ def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> Agent
             refused = second.value.get("refused")
             if isinstance(refused, str):
                 return AgentFault(f"no reader takes the file: {refused[:200]}")
-    return WorkspaceError(
+    return ReaderFailed(
         f"the reader of the file ended with {result.status}: {told}",
         hint="open the file in its program and save it again, then grade this copy" if reader.kind else "",
     )

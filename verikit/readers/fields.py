@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.message_formats import in_openai_format
 from verikit.messages import MESSAGE_KEYS, THOUGHT_KEYS, THOUGHT_PARTS, are_parts, calls_among, media_of, thoughts_in
 from verikit.readers.parse import kind
 from verikit.replies.text import accepted
@@ -40,7 +41,7 @@ def prompt(value: Any) -> Prompt:
     if type(value) is not list or not value:
         raise SchemaError(f"a prompt must be a string or a list of messages, got {_what(value)}", field="prompt")
     messages = []
-    for number, message in enumerate(from_responses(value) if are_items(value) else value):
+    for number, message in enumerate(from_responses(value) if are_items(value) else _in_openai_format(value)):
         if type(message) is not dict or type(message.get("role")) is not str:
             raise SchemaError("a message is an object with 'role' and 'content'", field=f"prompt[{number}]")
         parts = message.get("content")
@@ -88,11 +89,14 @@ def _listed(value: list[Any], field: str) -> tuple[str, Own]:
     """The text and the own keys of messages, or of content parts."""
     if are_parts(value):
         return content(value, field), _message(value, {})
-    if are_items(value):
-        value = list(from_responses(value))
+    value = list(from_responses(value)) if are_items(value) else _in_openai_format(value)
     own = {"messages": value}
     thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
     return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
+
+
+def _in_openai_format(messages: list[Any]) -> list[Any]:
+    return [in_openai_format(message) if type(message) is dict else message for message in messages]
 
 
 def _labelled(value: dict[str, Any], field: str) -> tuple[str, Own]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from verikit.errors import WorkspaceError
+from verikit.message_formats import in_openai_format
 from verikit.messages import CompletionMessage
 from verikit.responses import are_items, from_responses, output_of
 from verikit.workspaces.beneath import open_within
@@ -56,9 +57,11 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
     turns = found.get("messages") if isinstance(found, Mapping) else found
     if isinstance(turns, list) and are_items(turns):
         return list(from_responses(turns))
-    if not isinstance(turns, list) or not all(isinstance(turn, Mapping) and "role" in turn for turn in turns):
-        raise WorkspaceError(f"{name} contains neither ATIF steps nor messages")
-    return list(turns)
+    if isinstance(turns, list) and all(isinstance(turn, Mapping) for turn in turns):
+        turns = list(map(in_openai_format, turns))
+        if all("role" in turn for turn in turns):
+            return turns
+    raise WorkspaceError(f"{name} contains neither ATIF steps nor messages")
 
 
 def conversation(steps: Sequence[Any], load: Load = lambda path: "") -> tuple[str, list[dict[str, Any]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
+from verikit.artifacts.box import ReaderFailed
 from verikit.artifacts.options import of_row
 from verikit.artifacts.readers.references import area_of, pieces, reference
 from verikit.errors import AgentFault, UsageError, WorkspaceError
@@ -81,8 +82,8 @@ class Xlsx(WorkspaceVerifier):
     locale: Locale = "en"
     """The separators of `shows`: `en` or `de`."""
     undecided: float | None = None
-    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: unscored. An agent chooses
-    its formulas, so set 0.0 for training rewards."""
+    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`), or if the reader fails on the
+    workbook. None: unscored. An agent chooses its workbook, so set 0.0 for training rewards."""
     cases: CountedCases = "all"
     """The value of a row with a list of workbooks: 1.0 if all of them pass (`all`), or the fraction that passes
     (`share`)."""
@@ -161,8 +162,13 @@ class Xlsx(WorkspaceVerifier):
         cases = [name for case in self.then for key in ("set", "values") for name in case[key]]
         followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases, *inputs]
         asked = [*self._asked(), *inputs]
-        book = SeenWorkbook.read(blob.data(), asked, followed, charts=bool(self.chart),
-                                 pivots=wanted_sources(self.pivot))  # fmt: skip
+        try:
+            book = SeenWorkbook.read(blob.data(), asked, followed, charts=bool(self.chart),
+                                     pivots=wanted_sources(self.pivot))  # fmt: skip
+        except ReaderFailed as error:
+            if self.undecided is None:
+                raise
+            return Score(self.undecided, reason=str(error))
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
         seed = f"{self.seed}\0{sample.id}\0{prompt}"
         checks = Checks(book, self.tolerance, seed, self.mutations, self.decimals, self.exact)
