@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import verikit
+from tests.growth import check_linear
 from verikit import Sample
 from verikit.calls import calls_of
 from verikit.judges.evidence.entries import entries
@@ -127,3 +128,8 @@ def test_malformed_parts_of_gemini_are_read_without_an_error(part):
     sample = Sample("q", [{"role": "model", "parts": [part, {"text": "7"}]}])
     assert sample.completion == "7"
     entries(sample.messages)
+
+
+def test_text_in_many_parts_takes_linear_work():
+    part = {"text": "0123456789" * 10}
+    check_linear(lambda text: Sample("q", [{"role": "model", "parts": [part] * (len(text) // 8)}]), "x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 _ROLES = {
@@ -46,28 +47,27 @@ def _of_langchain(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _of_gemini(message: Mapping[str, Any], parts: Sequence[Any]) -> Mapping[str, Any]:
     """A message whose content is in `parts`. Text of several parts is one text, as in the client."""
-    role = message.get("role", "model")
-    thoughts, said = list[str](), list[Mapping[str, Any]]()
-    for part in parts:
-        if not isinstance(part, Mapping):
-            continue
-        text = part.get("text")
-        if isinstance(text, str) and part.get("thought"):
-            thoughts.append(text)
-        elif isinstance(text, str) and said and said[-1]["type"] == "text":
-            said[-1] = {"type": "text", "text": said[-1]["text"] + text}
+    known = [part for part in parts if isinstance(part, Mapping)]
+    thoughts = "".join(part["text"] for part in known if _is_text(part) and part.get("thought"))
+    said = list[Mapping[str, Any]]()
+    for is_text, run in groupby((part for part in known if not (_is_text(part) and part.get("thought"))), _is_text):
+        if is_text:
+            said.append({"type": "text", "text": "".join(part["text"] for part in run)})
         else:
-            said += _parts_of_gemini(part)
-    kept = {"reasoning_content": "".join(thoughts)} if thoughts else {}
+            said += (found for part in run for found in _parts_of_gemini(part))
+    role = message.get("role", "model")
+    kept = {"reasoning_content": thoughts} if thoughts else {}
     return {"role": role_of_type(role) or str(role), "content": said, **kept}
 
 
+def _is_text(part: Mapping[str, Any]) -> bool:
+    return isinstance(part.get("text"), str)
+
+
 def _parts_of_gemini(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A part as a content part: text, a picture, a call, or a result. Its keys have either of the API's two styles."""
+    """A part as a content part: a picture, a call or a result. Its keys have either of the API's two styles."""
     own = {str(key).replace("_", "").lower(): value for key, value in part.items()}
     inner = {key: value for key, value in own.items() if isinstance(value, Mapping)}
-    if isinstance(own.get("text"), str):
-        yield {"type": "text", "text": own["text"]}
     if data := inner.get("inlinedata"):
         yield {"type": "image", "source": {"data": data.get("data")}}
     if call := inner.get("functioncall"):

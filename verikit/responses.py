@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 Item = Mapping[str, Any]
@@ -23,9 +24,11 @@ _FRAME = frozenset(
 
 def output_of(response: Any) -> Any:
     """The items of a whole response, or the value itself if it is something else."""
-    if isinstance(response, Mapping):
-        return response.get("output", ()) if response.get("object") == "response" else response
-    return response.output if getattr(response, "object", None) == "response" else response
+    read = response.get if isinstance(response, Mapping) else partial(getattr, response)
+    if read("object", None) != "response":
+        return response
+    items = read("output", None)
+    return items if isinstance(items, list) else []
 
 
 def are_items(value: Sequence[Any]) -> bool:

@@ -6,6 +6,8 @@ import pytest
 
 import verikit
 from verikit import Sample
+from verikit.calls import ToolCall
+from verikit.verifiers.tools.steps import effects_of
 
 CHANGED, KEPT, UNDECIDED = 0.0, 1.0, None
 PATCH = "*** Begin Patch\n*** {} File: {}\n*** End Patch"
@@ -207,3 +209,15 @@ def test_a_long_run_is_read_whole():
     removal = {"role": "assistant", "tool_calls": [{"function": {"name": "bash", "arguments": REMOVAL}}]}
     assert never([turn, RESULT] * 300 + [DONE]).value == KEPT
     assert never([turn, RESULT] * 300 + [removal, DONE]).value == CHANGED
+
+
+def test_the_work_does_not_grow_with_the_number_of_folders():
+    def effects(count):
+        folders = {"_" * number + "cwd": f"d{number}" for number in range(count)}
+        call = ToolCall("bash", {**folders, "command": "cat a;" * 50})
+        return len(list(effects_of(call, "/workspace")))
+
+    assert effects(400) == effects(40)
+    many = {"_" * number + "cwd": f"d{number}" for number in range(9)}
+    assert score("bash", **many, command="ls") is UNDECIDED
+    assert score("bash", **many, command="rm -rf /workspace/tests") == CHANGED

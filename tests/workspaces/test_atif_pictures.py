@@ -51,7 +51,7 @@ def test_a_picture_is_read_from_the_folder_of_the_trajectory(folder):
 @pytest.mark.parametrize(
     "path",
     ["../secret", "images/../../secret", "/etc/hostname", "images/link", "images/none.png", "images", "images//a.png",
-     "a\0b", "https://example.com/a.png", "images/fifo"],
+     "a\0b", "https://example.com/a.png", "images/fifo", "\ud800", "x" * 100_000, "a/" * 20_000 + "b"],
 )  # fmt: skip
 def test_a_path_that_leads_elsewhere_is_told_and_not_read(folder, path):
     (folder.parent / "secret").write_text("secret")
@@ -86,3 +86,9 @@ def test_a_huge_picture_is_not_read(folder, monkeypatch):
 def test_malformed_parts_are_left_out(folder, part):
     [entry] = trajectory(folder, [{"type": "text", "text": "now"}, part])
     assert (entry.text, entry.pictures) == ("now", ())
+
+
+def test_a_picture_that_is_named_often_is_kept_once(folder):
+    (folder / "images" / "a.png").write_bytes(b"pixels")
+    found = trajectory(folder, *([picture("images/a.png")] for _ in range(20)))
+    assert len({id(entry.pictures[0].part["source"]["data"]) for entry in found}) == 1

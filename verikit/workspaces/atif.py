@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from verikit.errors import WorkspaceError
@@ -35,6 +35,8 @@ def read_file(root: str, within: Sequence[str], most: int = MAX_BYTES) -> bytes:
             data = stream.read(most + 1)
     except OSError as error:
         raise WorkspaceError(f"{name} can't be read: {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have
+        raise WorkspaceError(f"{name} can't be read: {error}") from None
     if len(data) > most:
         raise WorkspaceError(f"{name} is larger than {most >> 20} MB")
     return data
@@ -86,7 +88,7 @@ def pictures_of(steps: Sequence[Any], root: str, folder: Sequence[str]) -> Load:
     """
     named = list(dict.fromkeys(path for step in steps for path in _picture_paths(step)))
     chosen = {*named[:1], *named[-MAX_PICTURES + 1 :]}
-    return partial(_loaded, chosen, root, folder)
+    return cache(partial(_loaded, chosen, root, folder))  # a picture that is named often is read once
 
 
 def _loaded(chosen: set[str], root: str, folder: Sequence[str], path: str) -> str:

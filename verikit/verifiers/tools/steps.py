@@ -31,6 +31,8 @@ _COMMAND_KEYS = frozenset(
 _SEVERAL = ("commands", "cmds", "keystrokes", "keys")
 """Arguments whose list has one script in each place. Another list is a program with its arguments."""
 _FOLDER_KEYS = ("workdir", "cwd", "workingdirectory", "workingdir")
+_MOST_FOLDERS = 4
+"""Folders at most for which a call's scripts are followed."""
 _PATH_WORDS = frozenset(
     """path paths file files filename filenames filepath target source destination dest src dir directory folder
     uri""".split()
@@ -58,11 +60,14 @@ def _of_scripts(call: ToolCall, root: str) -> Iterator[Effect]:
     """The effects of the scripts and the code among a call's arguments."""
     scripts = [(key, value) for name, value in call.arguments.items() if (key := _key(name)) in _COMMAND_KEYS]
     in_shell = any(word in call.name.lower() for word in _SHELL_TOOLS)
+    folders = _folders(call.arguments)
+    if scripts and len(folders) > _MOST_FOLDERS:
+        yield Effect("hides", told=f"{call.name} with {len(folders)} folders")
     for key, script in scripts:
         if _is_code(call, key):
             yield Effect("opaque", told=str(script))
         elif in_shell:
-            for folder in _folders(call.arguments) or [""]:
+            for folder in folders[:_MOST_FOLDERS] or [""]:
                 yield from _in_shell(key, script, folder, root)
     if not scripts and _words(call.name) & _SHELLS:
         yield Effect("opaque", told=str(dict(call.arguments)))
@@ -114,7 +119,8 @@ def _one_script(value: Any) -> str:
 
 def _folders(arguments: Mapping[str, Any]) -> list[str]:
     """The folders that a shell tool is told to start in. Of several, it may heed any."""
-    return [value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str)]
+    found = (value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str))
+    return list(dict.fromkeys(found))
 
 
 def _does(call: ToolCall) -> Does:
