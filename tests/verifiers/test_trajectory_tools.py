@@ -123,6 +123,11 @@ def test_a_shell_without_a_known_argument_is_undecided_if_it_mentions_the_path()
     assert score("bash", restart=True) == KEPT
 
 
+@pytest.mark.parametrize("tool", ["Read", "LS", "Grep", "view_image", "list_directory", "search_dir", "read_many_files"])
+def test_a_tool_that_looks_at_files_changes_none(tool):
+    assert score(tool, path="tests") == KEPT
+
+
 def test_a_tool_that_runs_tests_reads_them():
     assert score("run_tests", files=["tests/a.py"]) == KEPT
     assert score("apply_diff", path="tests/a.py", diff="@@") == CHANGED

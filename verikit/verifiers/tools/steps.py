@@ -130,7 +130,7 @@ def _does(call: ToolCall) -> Does:
     doing = command.lower() if is_editor and isinstance(command, str) else call.name.lower()
     if any(word in doing for word in _EDITS):
         return "writes"
-    return "reads" if any(word in doing for word in _LOOKS) else "names"
+    return "reads" if "ls" in words or any(word in doing for word in _LOOKS) else "names"
 
 
 def _paths(value: Any, key: str = "") -> Iterator[str]:
