@@ -187,3 +187,26 @@ def test_a_workspace_may_have_its_steps_in_items(tmp_path):
         assert never.score([Sample("q", "Done.", workspace=workspace)])[0].value == 0.0, name
     workspace = Workspace({"src/a.py": ""}, trajectory=run)
     assert never.score([Sample("q", "Done.", workspace=workspace)])[0].value == 0.0
+
+
+def test_stored_calls_beside_an_item_are_kept():
+    call = {"id": "1", "function": {"name": "bash", "arguments": {"command": "rm -rf tests"}}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+    run = [turn, {"type": "function_call_output", "call_id": "1", "output": "ok"}, SAID]
+    assert verikit.trajectory("none", never_writes=["tests/**"])(run).value == 0.0
+
+
+def test_a_candidate_that_only_says_it_is_a_response_keeps_its_text(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    candidate = {"role": "assistant", "content": "7", "object": "response"}
+    rows.write_text(json.dumps({"prompt": "q", "completion": candidate}))
+    [group] = read(rows)
+    assert list(group.completions) == ["7"]
+
+
+def test_the_input_of_other_requests_is_no_prompt(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    choices = [{"index": 0, "message": {"role": "assistant", "content": "7"}}]
+    rows.write_text(json.dumps({"id": "a", "choices": choices, "input": {"x": 1}}))
+    [group] = read(rows)
+    assert list(group.completions) == ["7"]

@@ -168,11 +168,15 @@ def calls_among(content: Any) -> list[Any]:
 
 
 def calls_beside(message: CompletionMessage) -> list[Any]:
-    """Return the tool calls next to a message's content, as they are stored: `tool_calls` and `function_call`."""
-    listed = message.get("tool_calls")
-    found = list(listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else []
-    legacy = message.get("function_call")
-    return [*found, legacy] if isinstance(legacy, Mapping) else found
+    """Return the tool calls next to a message's content, as they are stored: `tool_calls`, or `function_call`.
+
+    Calls that the content has too are left out: LangChain stores Anthropic's calls in both places.
+    """
+    listed, legacy = message.get("tool_calls"), message.get("function_call")
+    if listed and isinstance(listed, Sequence) and not isinstance(listed, str):
+        known = {part["id"] for part in calls_among(message.get("content")) if isinstance(part.get("id"), str)}
+        return [call for call in listed if not (known and isinstance(call, Mapping) and call.get("id") in known)]
+    return [legacy] if isinstance(legacy, Mapping) and any(value is not None for value in legacy.values()) else []
 
 
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:

@@ -28,7 +28,7 @@ def output_of(response: Any) -> Any:
     if read("object", None) != "response":
         return response
     items = read("output", None)
-    return items if isinstance(items, list) else []
+    return items if isinstance(items, list) else response
 
 
 def are_items(value: Sequence[Any]) -> bool:
@@ -64,7 +64,7 @@ def _add(turns: list[dict[str, Any]], item: Item) -> bool:
         _add_call(turns, item, kind)
         return True
     elif kind == "message" or (not kind and _has_role(item)):
-        turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
+        turns.append({**item, "role": item.get("role", "assistant"), "content": item.get("content")})
         return bool(turns[-1]["role"] == "assistant")
     return False
 

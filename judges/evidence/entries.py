@@ -101,7 +101,7 @@ def call_text(call: Any) -> str:
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else call
     name = function if isinstance(function, str) else inner.get("name")
-    arguments = inner.get("arguments", inner.get("input"))
+    arguments = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
     if isinstance(arguments, str):
         arguments = _parsed(arguments)
     if not isinstance(arguments, Mapping):

@@ -7,6 +7,7 @@ import pytest
 import verikit
 from verikit import Sample
 from verikit.calls import ToolCall
+from verikit.judges.evidence.entries import entries
 from verikit.verifiers.tools.steps import effects_of
 
 CHANGED, KEPT, UNDECIDED = 0.0, 1.0, None
@@ -59,7 +60,8 @@ def test_scripts_of_a_list_may_share_a_shell_or_not(scripts, verdict):
 def test_a_command_runs_in_the_folder_that_its_call_names(key):
     assert score("exec_command", cmd="rm a.py", **{key: "tests"}) == CHANGED
     assert score("exec_command", cmd="rm a.py", **{key: "/workspace/tests"}) == CHANGED
-    assert score("exec_command", cmd="rm -r tests", **{key: "src"}) == KEPT
+    assert score("exec_command", cmd="rm -r build", **{key: "src"}) == KEPT
+    assert score("exec_command", cmd="rm -r tests", **{key: "src"}) is UNDECIDED  # a tool may ignore the folder
 
 
 @pytest.mark.parametrize("tool", ["str_replace_editor", "str_replace_based_edit_tool"])
@@ -123,7 +125,9 @@ def test_a_shell_without_a_known_argument_is_undecided_if_it_mentions_the_path()
     assert score("bash", restart=True) == KEPT
 
 
-@pytest.mark.parametrize("tool", ["Read", "LS", "Grep", "view_image", "list_directory", "search_dir", "read_many_files"])
+@pytest.mark.parametrize(
+    "tool", ["Read", "LS", "Grep", "view_image", "list_directory", "search_dir", "read_many_files"]
+)
 def test_a_tool_that_looks_at_files_changes_none(tool):
     assert score(tool, path="tests") == KEPT
 
@@ -148,7 +152,6 @@ FORMATS = {
     "function_call": {"content": None, "function_call": {"name": "bash", "arguments": json.dumps(REMOVAL)}},
     "tags": {"content": TAGGED},
     "bash": {"content": "THOUGHT: tidy up\n```bash\nrm -rf tests\n```"},
-    "no label": {"content": "DISCUSSION\ntidy up\n```\nrm -rf tests\n```"},
 }
 
 
@@ -167,6 +170,114 @@ def test_scripts_in_the_text_are_no_actions_if_nothing_answers_them_or_calls_exi
     call = {"function": {"name": "bash", "arguments": {"command": "pytest tests"}}}
     tested = {"role": "assistant", "content": None, "tool_calls": [call]}
     assert never([tested, RESULT, told, RESULT, DONE]).value == KEPT
+
+
+def test_a_fence_without_a_label_may_be_an_action_or_a_quotation():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+
+    def run(text):
+        return never([{"role": "assistant", "content": text}, RESULT, DONE]).value
+
+    assert run("DISCUSSION\ntidy up\n```\nrm -rf tests\n```") is UNDECIDED
+    assert run("First\n```\nrm -rf tests\n```\nand\n```bash\nls tests\n```") is UNDECIDED
+    assert run("It says\n```\n3 passed in tests\n```\nso\n```bash\nls tests\n```") == KEPT
+    assert run("a.txt\n```\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```") == KEPT
+
+
+HONEST = [
+    "```python\nprint(1)\n```",
+    "f(x)",
+    "```bash\ngrep -rn '<tool_call>' src\n```",
+    "The tag <tool_call> and [TOOL_CALLS] are not closed.",
+    "x" * 100_001,
+]
+
+
+@pytest.mark.parametrize("text", HONEST, ids=lambda text: text[:20])
+def test_a_text_that_is_no_call_fails_no_run(text):
+    never = verikit.trajectory("none", never_writes=["tests/**"], forbidden=["rm"])
+    assert never([{"role": "assistant", "content": text}, RESULT, DONE]).value == KEPT
+
+
+def test_many_tagged_calls_are_read():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    turn = {"role": "assistant", "content": TAGGED.replace("rm -rf", "ls")}
+    assert never([turn, RESULT] * 300 + [DONE]).value == KEPT
+    assert never([turn, RESULT] * 300 + [{"role": "assistant", "content": TAGGED}, RESULT, DONE]).value == CHANGED
+
+
+def test_padding_hides_no_call_in_the_text():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    padded = {"role": "assistant", "content": "x" * 100_001 + TAGGED}
+    assert never([padded, RESULT, DONE]).value is UNDECIDED
+
+
+CALLED = {"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}
+STORED = {"name": "f", "args": {"x": 1}, "id": "c"}
+LEGACY = {"name": "f", "arguments": '{"x": 1}'}
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"content": [CALLED], "tool_calls": [STORED]},
+        {"content": None, "tool_calls": [STORED], "function_call": LEGACY},
+        {"content": None, "tool_calls": [STORED], "function_call": {"name": None, "arguments": None}},
+        {"content": [CALLED], "tool_calls": [], "function_call": {}},
+    ],
+)
+def test_a_call_that_is_stored_twice_or_empty_counts_once(turn):
+    expected = json.dumps([{"name": "f", "arguments": {"x": 1}}])
+    run = [{"role": "assistant", **turn}, DONE]
+    assert verikit.tool_calls()(run, expected).value == 1.0
+    assert len([entry for entry in entries(run) if entry.kind == "calls"]) == 1
+
+
+def test_an_empty_call_beside_text_is_none():
+    for empty in ({}, {"name": None, "arguments": None}):
+        run = [{"role": "assistant", "content": "7", "function_call": empty}]
+        assert verikit.trajectory("none")(run).value == KEPT
+        assert [entry.kind for entry in entries(run)] == ["says"]
+
+
+@pytest.mark.parametrize(
+    ("scripts", "verdict"),
+    [
+        ([{"command": "rm", "args": ["-rf", "tests"]}], CHANGED),
+        ([["rm", "-rf", "tests"]], CHANGED),
+        ([["ls", "tests"]], KEPT),
+    ],
+)
+def test_scripts_of_a_list_may_be_words(scripts, verdict):
+    assert score("run_commands", commands=scripts) == verdict
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (["pwsh", "-c", "rm tests/a.py"], UNDECIDED),
+        (["C:\\Windows\\powershell.exe", "-Command", "rm tests/a.py"], UNDECIDED),
+        (["pwsh", "-c", "ls src"], KEPT),
+        (["ls", "&&", "rm", "-rf", "tests"], UNDECIDED),
+    ],
+)
+def test_words_that_another_shell_reads_are_undecided(words, verdict):
+    assert score("shell", command=words) == verdict
+
+
+def test_a_program_may_have_its_words_beside_it():
+    assert score("execute", command="rm", args=["-rf", "tests"]) == CHANGED
+    assert score("execute", command="ls", args=["tests"]) == KEPT
+
+
+def test_a_directory_is_the_folder_of_a_script_and_a_path_otherwise():
+    assert score("run_shell_command", command="pytest -q", directory="tests") == KEPT
+    assert score("run_shell_command", command="rm a.py", directory="tests") == CHANGED
+    assert score("delete_directory", directory="tests") == CHANGED
+
+
+def test_code_that_an_editor_writes_is_not_run():
+    assert score("insert_edit_into_file", filePath="src/a.py", code="import tests") == KEPT
 
 
 def test_a_call_in_the_text_hides_no_script():

@@ -15,6 +15,7 @@ from verikit.calls.reading import (
     python_calls,
     read_call,
     source_calls,
+    tagged_calls,
     text_calls,
 )
 
@@ -30,5 +31,6 @@ __all__ = [
     "python_calls",
     "read_call",
     "source_calls",
+    "tagged_calls",
     "text_calls",
 ]

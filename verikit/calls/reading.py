@@ -63,14 +63,22 @@ Written = Callable[[str], list[ToolCall]]
 
 
 def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
-    """All calls of a completion in order: those in its messages, or otherwise those in the text of its replies."""
+    """All calls of a completion in order: those in its messages, or otherwise those in the text of its replies.
+
+    Of the turns before the last text, only readable calls in tags count: others ran nothing.
+    """
     calls = calls_in(sample.messages) if sample.messages else []
-    if calls or not sample.messages:
-        return calls or text_calls(reply_text(sample.completion), language)
-    turns = filter(by_assistant, sample.messages)
-    return _capped(
-        [call for turn in turns for call in text_calls(reply_text(content_text(turn.get("content"))), language)]
-    )
+    if calls:
+        return calls
+    turns = [turn for turn in sample.messages if by_assistant(turn)]
+    earlier = [call for turn in turns[:-1] for call in tagged_calls(turn) if not call.problem]
+    return _capped([*earlier, *text_calls(reply_text(sample.completion), language)], MAX_STORED)
+
+
+def tagged_calls(turn: CompletionMessage) -> list[ToolCall]:
+    """The calls in tags in the text of a turn."""
+    text = reply_text(content_text(turn.get("content")))
+    return text_calls(text) if _OPENING.search(text) else []
 
 
 def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:

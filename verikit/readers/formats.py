@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.message_formats import in_openai_format
 from verikit.readers.logged import evals_sample, inspect_sample, promptfoo_result
 from verikit.readers.parse import JsonRow, parse
 
@@ -87,7 +88,7 @@ def _openai(notes: list[str]) -> Prepare:
         _check_succeeded(row.get("error"), response)
         answered = _answered(row)
         if answered.get("object") == "response":
-            row["completion"] = answered.get("output")
+            row["completion"], row["messages"] = answered.get("output"), _asked(row)
         elif isinstance(messages := row.get("messages"), list) and not response and "choices" not in row:
             turns = _prompt_turns(messages)
             if any(_turn_role(message) == "assistant" for message in messages[turns:]):
@@ -95,6 +96,15 @@ def _openai(notes: list[str]) -> Prepare:
         return row
 
     return prepare
+
+
+def _asked(row: JsonRow) -> Any:
+    """The prompt of a request to the Responses API; None if there is none."""
+    for place in (row.get("request"), row.get("body")):
+        body = place.get("body", place) if isinstance(place, dict) else {}
+        if isinstance(body, dict) and isinstance(body.get("input"), str | list):
+            return body["input"]
+    return None
 
 
 def _prompt_turns(messages: Sequence[Any]) -> int:
@@ -106,7 +116,7 @@ def _prompt_turns(messages: Sequence[Any]) -> int:
 
 
 def _turn_role(message: Any) -> Any:
-    return message.get("role") if isinstance(message, dict) else None
+    return in_openai_format(message).get("role") if isinstance(message, dict) else None
 
 
 def _answered(row: JsonRow) -> JsonRow:
@@ -144,10 +154,7 @@ def _is_openai(row: JsonRow) -> bool:
 
 
 _CHOICES = ("response.body.choices", "response.choices", "choices", "body.choices")
-_REQUESTS = (
-    "request.body.messages", "request.messages", "body.messages", "messages",
-    "request.body.input", "request.input", "body.input", "input",
-)  # fmt: skip
+_REQUESTS = ("request.body.messages", "request.messages", "body.messages", "messages")
 
 _ALL = (
     Format(

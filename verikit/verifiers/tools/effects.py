@@ -119,7 +119,7 @@ class _Shell:
         yield Effect("opaque", told=f"{script.problems[0]}: {text}")
         if any(not word.known for command in script.commands for word in command.words):
             yield Effect("hides", told=text[:100])
-        yield from (_named(effect) for effect in self._commands(script, text, depth) if effect.does == "writes")
+        yield from (named(effect) for effect in self._commands(script, text, depth) if effect.does == "writes")
 
     def _commands(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
         before = self._here
@@ -197,7 +197,7 @@ class _Shell:
         if arguments and arguments[0].known and depth < MAX_NESTED:
             text = arguments[0].text
             found = self.script(parsed(text), text, depth + 1)
-            yield from (_named(effect) for effect in found if effect.does == "writes" and effect.known)
+            yield from (named(effect) for effect in found if effect.does == "writes" and effect.known)
 
     def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
         """The effects of a known program on the paths among its arguments."""
@@ -383,8 +383,10 @@ class _Shell:
         return placed(text, cwd, self._root) if text or word.known else ""
 
 
-def _named(effect: Effect) -> Effect:
-    """An effect that may occur."""
+def named(effect: Effect) -> Effect:
+    """A write that may occur, or another effect unchanged."""
+    if effect.does != "writes":
+        return effect
     return replace(effect, does="names", elsewhere=[replace(one, does="names") for one in effect.elsewhere])
 
 

@@ -30,9 +30,14 @@ _COMMAND_KEYS = frozenset(
 """Arguments that are scripts, in lower case without `_`. So are the keys below."""
 _SEVERAL = ("commands", "cmds", "keystrokes", "keys")
 """Arguments whose list has one script in each place. Another list is a program with its arguments."""
-_FOLDER_KEYS = ("workdir", "cwd", "workingdirectory", "workingdir")
+_FOLDER_KEYS = frozenset(("workdir", "cwd", "workingdirectory", "workingdir"))
+_FOLDERS_OF_SHELLS = frozenset(("directory", "dirpath"))
+"""Arguments that are the folder of a script, and a path otherwise."""
 _MOST_FOLDERS = 4
 """Folders at most for which a call's scripts are followed."""
+_WINDOWS = frozenset(("pwsh", "powershell", "cmd"))
+"""Shells whose language is not read."""
+_OPERATORS = frozenset(("&&", "||", "|", ";", ">", ">>", "&"))
 _PATH_WORDS = frozenset(
     """path paths file files filename filenames filepath target source destination dest src dir directory folder
     uri""".split()
@@ -48,29 +53,21 @@ def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
         yield Effect("hides", told=call.problem[:_TOLD])
         return
     told = f"{call.name}({str(dict(call.arguments))[:_TOLD]})"
-    yield from _of_scripts(call, root)
-    does = _does(call)
-    for path in _paths(call.arguments):
-        yield Effect(does, placed(path.removeprefix("file://"), "", root), told=told)
-    if call.name.lower() in PATCH_PROGRAMS:
-        yield from _patched(call, root, told)
-
-
-def _of_scripts(call: ToolCall, root: str) -> Iterator[Effect]:
-    """The effects of the scripts and the code among a call's arguments."""
     scripts = [(key, value) for name, value in call.arguments.items() if (key := _key(name)) in _COMMAND_KEYS]
-    in_shell = any(word in call.name.lower() for word in _SHELL_TOOLS)
-    folders = _folders(call.arguments)
-    if scripts and len(folders) > _MOST_FOLDERS:
-        yield Effect("hides", told=f"{call.name} with {len(folders)} folders")
+    in_shell = bool(scripts) and any(word in call.name.lower() for word in _SHELL_TOOLS)
+    folder_keys = _FOLDER_KEYS | _FOLDERS_OF_SHELLS if in_shell else _FOLDER_KEYS
+    if not scripts and _words(call.name) & _SHELLS:
+        yield Effect("opaque", told=str(dict(call.arguments)))
     for key, script in scripts:
         if _is_code(call, key):
             yield Effect("opaque", told=str(script))
         elif in_shell:
-            for folder in folders[:_MOST_FOLDERS] or [""]:
-                yield from _in_shell(key, script, folder, root)
-    if not scripts and _words(call.name) & _SHELLS:
-        yield Effect("opaque", told=str(dict(call.arguments)))
+            yield from _in_shell(key, _with_arguments(script, call.arguments), _folders(call, folder_keys), root)
+    does = _does(call)
+    for path in _paths(call.arguments, folder_keys):
+        yield Effect(does, placed(path.removeprefix("file://"), "", root), told=told)
+    if call.name.lower() in PATCH_PROGRAMS:
+        yield from _patched(call, root, told)
 
 
 def _is_code(call: ToolCall, key: str) -> bool:
@@ -82,17 +79,30 @@ def _is_code(call: ToolCall, key: str) -> bool:
     language = call.arguments.get("language", call.arguments.get("lang"))
     if words & _SHELLS or (key == "code" and isinstance(language, str) and language.lower() in _SHELLS):
         return False
-    return key == "code" or bool(words & _CODE_TOOLS)
+    return _does(call) == "names" and (key == "code" or bool(words & _CODE_TOOLS))
 
 
-def _in_shell(key: str, script: Any, folder: str, root: str) -> Iterator[Effect]:
-    """The effects of a shell tool's argument. Scripts in a list may share a shell, or each has its own."""
-    alone = list(_scripts(script)) if key in _SEVERAL else [_one_script(script)]
-    found = list(shell_effects(_started("\n".join(alone), folder), root))
-    yield from found
-    seen = {(effect.does, effect.path, effect.told) for effect in found}
-    for text in alone if len(alone) > 1 else ():
-        for effect in shell_effects(_started(text, folder), root):
+def _in_shell(key: str, script: Any, folders: Sequence[str], root: str) -> Iterator[Effect]:
+    """The effects of a shell tool's argument: as intended, and then what else may happen.
+
+    Scripts of a list may share a shell, or each has its own. A tool may ignore the folder, or join words as text.
+    """
+    if isinstance(script, list) and _program(script) in _WINDOWS:
+        yield Effect("opaque", told=" ".join(map(str, script)))
+    texts = list(_scripts(script)) if key in _SEVERAL else [_one_script(script)]
+    whole = "\n".join(texts)
+    starts = list(folders[:_MOST_FOLDERS]) or [""]
+    if len(folders) > _MOST_FOLDERS:
+        yield Effect("hides", told=f"a command with {len(folders)} folders")
+    seen = set[tuple[str, str, str]]()
+    for text in (_started(whole, folder) for folder in starts):
+        for effect in shell_effects(text, root):
+            seen.add((effect.does, effect.path, effect.told))
+            yield effect
+    alone = [_started(text, folder) for text in texts for folder in starts] if len(texts) > 1 else []
+    joined = [" ".join(map(str, script))] if isinstance(script, list) and _OPERATORS & set(map(str, script)) else []
+    for text in (*alone, *([whole] if folders else []), *joined):
+        for effect in shell_effects(text, root):
             if (effect.does, effect.path, effect.told) not in seen:
                 yield replace(effect, does="names") if effect.does == "writes" else effect
 
@@ -103,12 +113,18 @@ def _started(script: str, folder: str) -> str:
 
 
 def _scripts(value: Any) -> Iterator[str]:
-    """The scripts of a list, whose places are strings or objects such as `{"keystrokes": …}`."""
+    """The scripts of a list, whose places are strings, words, or objects such as `{"keystrokes": …}`."""
     for one in value if isinstance(value, list) else [value]:
         keys = [key for key in one if _key(key) in _COMMAND_KEYS] if isinstance(one, Mapping) else []
-        yield from (_one_script(one[key]) for key in keys)
+        yield from (_one_script(_with_arguments(one[key], one)) for key in keys)
         if not keys:
-            yield str(one)
+            yield _one_script(one)
+
+
+def _with_arguments(script: Any, given: Mapping[str, Any]) -> Any:
+    """A program with the words that stand beside it under `args`."""
+    words = given.get("args")
+    return [script, *words] if isinstance(script, str) and isinstance(words, list) and words else script
 
 
 def _one_script(value: Any) -> str:
@@ -117,9 +133,15 @@ def _one_script(value: Any) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _folders(arguments: Mapping[str, Any]) -> list[str]:
+def _program(words: Sequence[Any]) -> str:
+    """The name of the program that a list of words starts."""
+    name = str(words[0]).replace("\\", "/").rpartition("/")[2].lower() if words else ""
+    return name.removesuffix(".exe")
+
+
+def _folders(call: ToolCall, keys: frozenset[str]) -> list[str]:
     """The folders that a shell tool is told to start in. Of several, it may heed any."""
-    found = (value for key, value in arguments.items() if _key(key) in _FOLDER_KEYS and isinstance(value, str))
+    found = (value for name, value in call.arguments.items() if _key(name) in keys and isinstance(value, str))
     return list(dict.fromkeys(found))
 
 
@@ -133,15 +155,15 @@ def _does(call: ToolCall) -> Does:
     return "reads" if "ls" in words or any(word in doing for word in _LOOKS) else "names"
 
 
-def _paths(value: Any, key: str = "") -> Iterator[str]:
+def _paths(value: Any, folder_keys: frozenset[str], key: str = "") -> Iterator[str]:
     """The strings under keys such as `path`, `file_path` and `targetFile`, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            if _key(name) not in _FOLDER_KEYS:
-                yield from _paths(inner, str(name))
+            if _key(name) not in folder_keys:
+                yield from _paths(inner, folder_keys, str(name))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
-            yield from _paths(inner, key)
+            yield from _paths(inner, folder_keys, key)
     elif isinstance(value, str) and _words(key[-40:], last=True) & _PATH_WORDS:
         yield value
 
@@ -152,7 +174,7 @@ def _patched(call: ToolCall, root: str, told: str) -> Iterator[Effect]:
     paths = [path for text in texts for path in patched_files(text)]
     for path in paths:
         yield Effect("writes", placed(path, "", root), told=told)
-    if not paths and not any(True for _ in _paths(call.arguments)):
+    if not paths and not any(True for _ in _paths(call.arguments, _FOLDER_KEYS)):
         yield Effect("writes", known=False, told=told)
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from verikit.calls import ToolCall, calls_in, text_calls
+from verikit.calls import MAX_CHARS, ToolCall, calls_in, tagged_calls
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.messages import CompletionMessage, by_assistant, content_text
 from verikit.replies.split import reply_text
 from verikit.types import Sample, Score
 from verikit.verifiers.reading.fences import fenced
-from verikit.verifiers.tools.effects import Effect, shell_effects
+from verikit.verifiers.tools.effects import Effect, named, shell_effects
 from verikit.verifiers.tools.places import normal, placed
 from verikit.verifiers.tools.programs import runs
 from verikit.verifiers.tools.steps import effects_of
@@ -24,7 +24,7 @@ from verikit.workspaces.workspace import Workspace
 
 Doing = Literal["reads", "writes", "runs"]
 UNDECIDED = "undecided"
-_SHELL_FENCES = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
+_SHELL_FENCES = ("bash", "sh", "shell", "zsh", "console", "terminal", "shellsession", "mswea_bash_command")
 _VERBS: tuple[Doing, ...] = ("reads", "writes", "runs")
 
 
@@ -236,24 +236,29 @@ def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int,
     number = 0
     for at, turn in enumerate(turns):
         number += by_assistant(turn)
-        made = _written(turn) if acts_by_text else calls[at]
-        for call in made:
-            yield from ((number, effect) for effect in effects_of(call, root))
-        for script in _scripts(turns[at : at + 2]) if acts_by_text else ():
-            yield from ((number, effect) for effect in shell_effects(script, root))
+        found = _written(turns[at : at + 2], root) if acts_by_text else _of_calls(calls[at], root)
+        yield from ((number, effect) for effect in found)
 
 
-def _written(turn: CompletionMessage) -> list[ToolCall]:
-    """The calls in the text of the model's turn."""
-    return text_calls(_said(turn)) if by_assistant(turn) else []
+def _of_calls(calls: Sequence[ToolCall], root: str) -> Iterator[Effect]:
+    for call in calls:
+        yield from effects_of(call, root)
 
 
-def _scripts(turns: Sequence[CompletionMessage]) -> list[str]:
-    """The fenced scripts of a turn of the model, if a turn that is not the model's follows it."""
+def _written(turns: Sequence[CompletionMessage], root: str) -> Iterator[Effect]:
+    """The effects of what a turn of the model has in its text: calls in tags, and scripts that the next turn answers.
+
+    A call that can't be read ran nothing, unless it is too long to be read. A fence without a label may be a quotation.
+    """
+    if not by_assistant(turns[0]):
+        return
+    calls = tagged_calls(turns[0])
+    text = reply_text(content_text(turns[0].get("content")))
+    yield from _of_calls([call for call in calls if not call.problem or len(text) > MAX_CHARS], root)
     if [by_assistant(turn) for turn in turns] != [True, False]:
-        return []
-    return [script for label, script in fenced(_said(turns[0])) if label in _SHELL_FENCES]
-
-
-def _said(turn: CompletionMessage) -> str:
-    return reply_text(content_text(turn.get("content")))
+        return
+    for label, script in fenced(text):
+        if label in _SHELL_FENCES:
+            yield from shell_effects(script, root)
+        elif not label and not script.lstrip().startswith("<<<<<<<"):  # a search and its replacement, as of aider
+            yield from (named(effect) for effect in shell_effects(script, root))

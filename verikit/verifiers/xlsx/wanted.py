@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date, time, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -15,9 +16,13 @@ from verikit.errors import UsageError
 _LARGEST = 1.797e308
 """A little less than the largest number of a cell."""
 
+_HELD = (str, Real, Decimal, date, time, timedelta)
+
 
 def check_list(option: str, value: Any) -> None:
-    """The option must be a list."""
+    """The option must be a list. Tables add nulls."""
+    if value is None:
+        return
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
         raise UsageError(f"{option} must be a list, got {_called(value)}")
 
@@ -27,7 +32,7 @@ def check_values(option: str, values: Any) -> None:
     for name, value in _cells(option, values):
         if isinstance(value, Real) and not _fits(value):
             raise UsageError(f"{option}[{name!r}] must be a number that a cell can hold")
-        if value is not None and not isinstance(value, str | Real | date | time | timedelta):
+        if value is not None and not isinstance(value, _HELD) and not hasattr(value, "dtype"):
             raise UsageError(f"{option}[{name!r}] must be a number, string, truth value or null, got {_called(value)}")
 
 
