@@ -261,4 +261,4 @@ def _written(turns: Sequence[CompletionMessage], root: str) -> Iterator[Effect]:
         if label in _SHELL_FENCES:
             yield from shell_effects(script, root)
         elif not label and not script.lstrip().startswith("<<<<<<<"):  # a search and its replacement, as of aider
-            yield from (named(effect) for effect in shell_effects(script, root))
+            yield from (named(effect) for effect in shell_effects(script, root) if effect.does == "writes")
