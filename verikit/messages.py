@@ -174,7 +174,7 @@ def calls_beside(message: CompletionMessage) -> list[Any]:
     """
     listed, legacy = message.get("tool_calls"), message.get("function_call")
     if listed and isinstance(listed, Sequence) and not isinstance(listed, str):
-        known = {part["id"] for part in calls_among(message.get("content")) if isinstance(part.get("id"), str)}
+        known = [part["id"] for part in calls_among(message.get("content")) if part.get("id")]
         return [call for call in listed if not (known and isinstance(call, Mapping) and call.get("id") in known)]
     return [legacy] if isinstance(legacy, Mapping) and any(value is not None for value in legacy.values()) else []
 

@@ -233,6 +233,12 @@ def test_a_call_that_is_stored_twice_or_empty_counts_once(turn):
     assert len([entry for entry in entries(run) if entry.kind == "calls"]) == 1
 
 
+@pytest.mark.parametrize("name", ["", None, "d", ["c"]])
+def test_calls_with_other_names_or_none_are_all_read(name):
+    turn = {"role": "assistant", "content": [{**CALLED, "id": name}], "tool_calls": [{**STORED, "id": name and "e"}]}
+    assert len([entry for entry in entries([turn, DONE]) if entry.kind == "calls"]) == 2
+
+
 def test_an_empty_call_beside_text_is_none():
     for empty in ({}, {"name": None, "arguments": None}):
         run = [{"role": "assistant", "content": "7", "function_call": empty}]
