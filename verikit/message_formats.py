@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, filterfalse, groupby
 from typing import Any
 
 _ROLES = {
@@ -48,16 +48,24 @@ def _of_langchain(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def _of_gemini(message: Mapping[str, Any], parts: Sequence[Any]) -> Mapping[str, Any]:
     """A message whose content is in `parts`. Text of several parts is one text, as in the client."""
     known = [part for part in parts if isinstance(part, Mapping)]
-    thoughts = "".join(part["text"] for part in known if _is_text(part) and part.get("thought"))
+    thoughts = _joined(filter(_is_thought, known))
     said = list[Mapping[str, Any]]()
-    for is_text, run in groupby((part for part in known if not (_is_text(part) and part.get("thought"))), _is_text):
-        if is_text:
-            said.append({"type": "text", "text": "".join(part["text"] for part in run)})
-        else:
-            said += (found for part in run for found in _parts_of_gemini(part))
+    for is_text, run in groupby(filterfalse(_is_thought, known), _is_text):
+        same = list(run)
+        said += (
+            [{"type": "text", "text": _joined(same)}] if is_text else chain.from_iterable(map(_parts_of_gemini, same))
+        )
     role = message.get("role", "model")
     kept = {"reasoning_content": thoughts} if thoughts else {}
     return {"role": role_of_type(role) or str(role), "content": said, **kept}
+
+
+def _joined(parts: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(part["text"] for part in parts)
+
+
+def _is_thought(part: Mapping[str, Any]) -> bool:
+    return _is_text(part) and bool(part.get("thought"))
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:
@@ -75,12 +83,13 @@ def _parts_of_gemini(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if code := inner.get("executablecode"):
         yield {"type": "tool_call", "name": "code_execution", "args": {"code": code.get("code")}}
     if answer := inner.get("functionresponse"):
-        yield {"type": "tool_result", "tool_use_id": answer.get("id"), "content": _told(answer.get("response"))}
+        yield {"type": "tool_result", "tool_use_id": answer.get("id"), "content": result_text(answer.get("response"))}
     if result := inner.get("codeexecutionresult"):
-        yield {"type": "tool_result", "content": _told(result.get("output"))}
+        yield {"type": "tool_result", "content": result_text(result.get("output"))}
 
 
-def _told(value: Any) -> str:
+def result_text(value: Any) -> str:
+    """What a tool returned as text: a string unchanged, another value as JSON."""
     if isinstance(value, str):
         return value
     try:

@@ -6,10 +6,11 @@ with the tool's name, and results. Other items, such as lists of tools, are left
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
+
+from verikit.message_formats import result_text
 
 Item = Mapping[str, Any]
 _CALL, _OUTPUT, _CALL_OUTPUT = "_call", "_output", "_call_output"
@@ -164,19 +165,12 @@ def _printed(value: Item) -> str:
     if isinstance(value.get("logs"), str):
         return str(value["logs"])
     if "stdout" not in value:
-        return _json(value)
+        return result_text(value)
     outcome = value.get("outcome")
     ended = outcome if isinstance(outcome, Mapping) else {}
     code = ended.get("exit_code")
     end = f"exit code {code}" if code is not None else str(ended.get("type") or "")
     return "\n".join(text for text in (value.get("stdout"), value.get("stderr"), end) if isinstance(text, str) and text)
-
-
-def _json(value: Item) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=repr)
-    except (ValueError, RecursionError):
-        return "a result that is nested too deeply to be shown"
 
 
 def _picture_made(found: Any) -> Any:

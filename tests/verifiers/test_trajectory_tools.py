@@ -343,3 +343,8 @@ def test_the_work_does_not_grow_with_the_number_of_folders():
     many = {"_" * number + "cwd": f"d{number}" for number in range(9)}
     assert score("bash", **many, command="ls") is UNDECIDED
     assert score("bash", **many, command="rm -rf /workspace/tests") == CHANGED
+
+
+def test_the_calls_of_the_last_text_count_once():
+    run = [{"role": "assistant", "content": TAGGED}, RESULT, {"role": "assistant", "content": ""}]
+    assert verikit.trajectory("none", most=1)(run).value == 1.0

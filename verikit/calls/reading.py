@@ -70,7 +70,7 @@ def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
     calls = calls_in(sample.messages) if sample.messages else []
     if calls:
         return calls
-    turns = [turn for turn in sample.messages if by_assistant(turn)]
+    turns = [turn for turn in sample.messages if by_assistant(turn) and content_text(turn.get("content"))]
     earlier = [call for turn in turns[:-1] for call in tagged_calls(turn) if not call.problem]
     return _capped([*earlier, *text_calls(reply_text(sample.completion), language)], MAX_STORED)
 

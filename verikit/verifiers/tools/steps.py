@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from verikit.calls import ToolCall
-from verikit.verifiers.tools.effects import Does, Effect, shell_effects
+from verikit.verifiers.tools.effects import Does, Effect, named, shell_effects
 from verikit.verifiers.tools.patched import PATCH_PROGRAMS, patched_files
 from verikit.verifiers.tools.places import placed
 
@@ -99,12 +98,20 @@ def _in_shell(key: str, script: Any, folders: Sequence[str], root: str) -> Itera
         for effect in shell_effects(text, root):
             seen.add((effect.does, effect.path, effect.told))
             yield effect
-    alone = [_started(text, folder) for text in texts for folder in starts] if len(texts) > 1 else []
-    joined = [" ".join(map(str, script))] if isinstance(script, list) and _OPERATORS & set(map(str, script)) else []
-    for text in (*alone, *([whole] if folders else []), *joined):
+    for text in _otherwise(script, texts, starts, whole if folders else ""):
         for effect in shell_effects(text, root):
             if (effect.does, effect.path, effect.told) not in seen:
-                yield replace(effect, does="names") if effect.does == "writes" else effect
+                yield named(effect)
+
+
+def _otherwise(script: Any, texts: Sequence[str], starts: Sequence[str], whole: str) -> Iterator[str]:
+    """What a tool may run instead: each script alone, the whole without its folder, or words as one text."""
+    if len(texts) > 1:
+        yield from (_started(text, folder) for text in texts for folder in starts)
+    if whole:
+        yield whole
+    if isinstance(script, list) and not _OPERATORS.isdisjoint(map(str, script)):
+        yield " ".join(map(str, script))
 
 
 def _started(script: str, folder: str) -> str:
